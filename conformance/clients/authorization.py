@@ -76,12 +76,8 @@ class AuthMarch(Auth):
     """Ask for a token as a server of 2025-03-26 without metadata."""
 
     modern = both = False
+    versions = ("2025-03-26",)
     protection = parts.Protection(scope="", defaults=True)
-
-    def initialize(self, request: parts.Json) -> None:
-        """Answer initialize."""
-        self.revision = "2025-03-26"
-        self.answer(request, self.opening())
 
 
 def _auth(name: str, *, about: str, official: str, **members: Any) -> None:

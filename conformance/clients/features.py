@@ -187,6 +187,7 @@ class Pagination(parts.Part):
 class ListChanged(parts.Part):
     """Say that the tools have changed, after the first list."""
 
+    is_about_sessions = True
     _listed = False
 
     def tools(self, params: parts.Json) -> parts.Json | None:

@@ -349,7 +349,7 @@ class SessionLost(parts.Part):
         {"call": "add_numbers", "a": 6, "b": 7, "fails": True},
     )
     http_fault = parts.FORGETS
-    may_fail = True
+    may_fail = is_about_sessions = True
 
 
 @ambient("client-http-session-lost")
@@ -395,7 +395,7 @@ class Resume(parts.Part):
     """Ask for a ping during a call, and answer later; over HTTP the stream ends in between."""
 
     http_fault = parts.DROPS
-    may_fail = True
+    may_fail = is_about_sessions = True
 
     def call(self, request: parts.Json) -> None:
         """Ask, and answer later."""

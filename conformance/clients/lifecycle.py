@@ -85,7 +85,7 @@ class Version(parts.Part):
     """Answer initialize with a version that no revision has."""
 
     steps = ()
-    may_fail = True
+    may_fail = is_about_sessions = True
 
     def initialize(self, request: parts.Json) -> None:
         """Answer initialize."""
@@ -121,6 +121,8 @@ def sends_initialize_in_no_batch(record: Record) -> Iterator[Seen]:
 class OldErrors(parts.Part):
     """Refuse what comes before initialize with an error that only this server has."""
 
+    is_about_sessions = True
+
     def serve(self, request: parts.Json) -> None:
         """Answer a request."""
         if self.opened or request["method"] == "initialize":
@@ -133,7 +135,7 @@ class OldErrors(parts.Part):
 class Silent(parts.Part):
     """Answer nothing before initialize."""
 
-    may_fail = on_stdio = True
+    may_fail = on_stdio = is_about_sessions = True
 
     def serve(self, request: parts.Json) -> None:
         """Answer a request of a session."""
@@ -183,13 +185,8 @@ def does_not_fall_back_from_a_modern_server(record: Record) -> Iterator[Seen]:
 class Older(parts.Part):
     """Answer initialize with the version 2025-06-18."""
 
-    may_fail = True
-
-    def initialize(self, request: parts.Json) -> None:
-        """Answer initialize."""
-        wanted = object_in(request, "params").get("protocolVersion")
-        self.revision = wanted if wanted in LEGACY[:2] else LEGACY[2]
-        self.answer(request, self.opening())
+    may_fail = is_about_sessions = True
+    versions = LEGACY[:3]
 
 
 LOG = b"mcp-touchstone: one of many lines of a log, for nobody in particular\n" * 4096

@@ -99,6 +99,8 @@ OWN = {
 class Questions(parts.Part):
     """Ask for a ping, roots, four samples and two elicitations, whatever the client declared."""
 
+    is_about_sessions = True
+
     def call(self, request: parts.Json) -> None:
         """Ask, and answer the call when all answers are there, or after a while."""
         open_ = {"ping": "ping", **{name: method for name, (method, _) in QUESTIONS.items()}}

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -63,7 +64,8 @@ def test_options_of_a_command_line_are_printed_and_read_back() -> None:
     assert layer(vars(parse(["check", *words(given, "check")]).options)) == given
     assert {*OPTIONS} - {*given} == {
         *("bundled", "since", "no_baseline", "update_baseline", "report", "json", "save"),
-        *("update_budget", "client_http", "client_timeout", "scenario"),
+        *("update_budget", "client_http", "client_timeout", "scenario", "spec_version", "shard"),
+        *("client_jobs", "scenario_baseline", "steps"),
         *("expects", "config_template", "upstream_port"),
         *("scripts", "verbose", "quiet", "color", "osv"),
     }
@@ -128,6 +130,10 @@ IDS = ("--select", "client-request-id-unique")
 OF_GATEWAYS = ("--select", "gateway-answers-come")
 FOUND = "recorded/tools_call"
 GOOD = ("--", sys.executable, "-c", test_drive.GOOD + test_drive.CLOSE)
+STEPPED = (
+    *("--scenario-baseline", "--steps"),
+    shlex.join([sys.executable, "-c", test_drive.GOOD + test_drive.CLOSE, "{server}"]),
+)
 TRANSPORT = ("--", sys.executable, "-c", test_drive.TRANSPORT)
 GOLDEN = (*ONE, "--folder", "kept", "--update")
 RUNS: dict[str, list[tuple[str, ...]]] = {
@@ -190,6 +196,7 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
     "client": [
         (*IDS, "--timeout", "60", "--save", "kept", *ONE, *JUDGED, *BOXED, *GOOD, "{server}"),
         (*CLIENT, *QUIETLY, "--http", *TRANSPORT),
+        (*CLIENT, "--spec-version", "2025-11-25", "--jobs", "2", "--shard", "1/1", *STEPPED),
         (*CLIENT, *IDS, "--config", "t.toml", "--trust-config", "--target", "one"),
     ],
     "gateway": [

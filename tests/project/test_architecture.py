@@ -152,6 +152,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "gate",
         "sandbox",
         "profiles",
+        "parts",
     },
     "report": {
         "advisories",
@@ -251,6 +252,7 @@ IMPURE: Final[dict[str, set[str]]] = {
         "sandbox.sandbox",
         "transport.tokens",
         "runtime.no_network",
+        "parts.stepper",
         "tap.relay",
         "sandbox.init.keep",
     },
@@ -292,6 +294,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     },
     "time": {
         "http_server.reading",
+        "parts.stepper",
         "runtime.disk_limit",
         "sandbox.init.keep",
         "transport.process",

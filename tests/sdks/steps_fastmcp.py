@@ -29,12 +29,37 @@ CONTEXT: dict[str, Any] = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])
 """The steps; and a client that an issuer knows already, which STEPS_ISSUER binds to that."""
 
 LISTED: dict[str, None] = {}
+TEXTS: list[str] = []
+
+
+async def other(client: Any, one: dict[str, Any]) -> None:
+    """Take a step that is no call; pass over one that is unknown."""
+    if one.get("list") == "tools":
+        LISTED.update({tool.name: None for tool in await client.list_tools()})
+    elif "list" in one:
+        names = {"templates": "resource_templates"}
+        await getattr(client, f"list_{names.get(one['list'], one['list'])}")()
+    elif "read" in one:
+        await client.read_resource(one["read"])
+    elif "prompt" in one:
+        await client.get_prompt(one["prompt"], one.get("arguments"))
+    elif "level" in one:
+        await client.set_logging_level(one["level"])
+    elif "wait" in one:
+        await asyncio.sleep(one["wait"])
+    elif "together" in one:
+        calls = (client.call_tool(c["call"], {"a": c["a"], "b": c["b"]}) for c in one["together"])
+        TEXTS[:] = [r.content[0].text for r in await asyncio.gather(*calls)]
 
 
 async def step(client: Any, one: dict[str, Any]) -> None:
     """Take one step."""
-    if "list" in one:
-        LISTED.update({tool.name: None for tool in await client.list_tools()})
+    if "call" not in one:
+        (result,) = await asyncio.gather(other(client, one), return_exceptions=True)
+        if isinstance(result, BaseException) and "fails" not in one:
+            raise result
+        return
+    if "task" in one:  # it has no tasks
         return
 
     async def heard(_done: float, _total: float | None, _message: str | None) -> None:
@@ -44,7 +69,8 @@ async def step(client: Any, one: dict[str, Any]) -> None:
         for name in LISTED:
             await step(client, {**one, "call": name})
         return
-    arguments = one.get("arguments") or {"a": one["a"], "b": one["b"]}
+    arguments = {"results": TEXTS} if "results" in one else one.get("arguments")
+    arguments = arguments or {"a": one["a"], "b": one["b"]}
     callback = heard if one.get("progress") else None
     call = client.call_tool(one["call"], arguments, progress_handler=callback)
     try:

@@ -81,19 +81,58 @@ def login(url: str) -> OAuthClientProvider:
 
 
 LISTED: dict[str, None] = {}
+TEXTS: list[str] = []
+
+
+async def pages(session: ClientSession, what: str) -> None:
+    """List all pages."""
+    names = {"templates": "resource_templates"}
+    ask: Any = getattr(session, f"list_{names.get(what, what)}")
+    cursor = None
+    while True:
+        page = await ask(params=cursor and types.PaginatedRequestParams(cursor=cursor))
+        LISTED.update({tool.name: None for tool in getattr(page, "tools", ())})
+        cursor = page.nextCursor
+        if cursor is None:
+            return
+
+
+async def other(session: ClientSession, one: dict[str, Any]) -> None:
+    """Take a step that is no call; pass over one that is unknown."""
+    if "list" in one:
+        await pages(session, one["list"])
+    elif "read" in one:
+        await session.read_resource(one["read"])
+    elif "prompt" in one:
+        await session.get_prompt(one["prompt"], one.get("arguments"))
+    elif "complete" in one:
+        ref = types.PromptReference(type="ref/prompt", name=one["complete"])
+        await session.complete(ref, {"name": one["argument"], "value": one["value"]})
+    elif "level" in one:
+        await session.set_logging_level(one["level"])
+    elif "subscribe" in one:
+        await session.subscribe_resource(one["subscribe"])
+    elif "unsubscribe" in one:
+        await session.unsubscribe_resource(one["unsubscribe"])
+    elif "wait" in one:
+        await asyncio.sleep(one["wait"])
+    elif "together" in one:
+        calls = (session.call_tool(c["call"], {"a": c["a"], "b": c["b"]}) for c in one["together"])
+        TEXTS[:] = [getattr(r.content[0], "text", "") for r in await asyncio.gather(*calls)]
 
 
 async def step(session: ClientSession, one: dict[str, Any]) -> None:
     """Take one step."""
-    if "list" in one:
-        cursor = None
-        while True:
-            params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
-            page = await session.list_tools(params=params)
-            LISTED.update({tool.name: None for tool in page.tools})
-            cursor = page.nextCursor
-            if cursor is None:
-                return
+    if "call" not in one:
+        (result,) = await asyncio.gather(other(session, one), return_exceptions=True)
+        if isinstance(result, BaseException) and "fails" not in one:
+            raise result
+        return
+    if "task" in one:
+        arguments = {"a": one["a"], "b": one["b"]}
+        task = await session.experimental.call_tool_as_task(one["call"], arguments)
+        await session.experimental.get_task_result(task.task.taskId, types.CallToolResult)
+        return
 
     async def heard(_done: float, _total: float | None, _message: str | None) -> None:
         """Take progress."""
@@ -102,7 +141,8 @@ async def step(session: ClientSession, one: dict[str, Any]) -> None:
         for name in LISTED:
             await step(session, {**one, "call": name})
         return
-    arguments = one.get("arguments") or {"a": one["a"], "b": one["b"]}
+    arguments = {"results": TEXTS} if "results" in one else one.get("arguments")
+    arguments = arguments or {"a": one["a"], "b": one["b"]}
     callback = heard if one.get("progress") else None
     number = session._request_id  # the SDK hides it, and leaves cancellation to its user
     call = asyncio.create_task(

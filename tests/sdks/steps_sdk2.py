@@ -86,18 +86,53 @@ def login(url: str) -> OAuthClientProvider:
 
 
 LISTED: dict[str, None] = {}
+TEXTS: list[str] = []
+
+
+async def pages(client: Client, what: str) -> None:
+    """List all pages."""
+    names = {"templates": "resource_templates"}
+    ask: Any = getattr(client, f"list_{names.get(what, what)}")
+    cursor = None
+    while True:
+        page = await ask(cursor=cursor)
+        LISTED.update({tool.name: None for tool in getattr(page, "tools", ())})
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+async def other(client: Client, one: dict[str, Any]) -> None:
+    """Take a step that is no call; pass over one that is unknown."""
+    if "list" in one:
+        await pages(client, one["list"])
+    elif "read" in one:
+        await client.read_resource(one["read"])
+    elif "prompt" in one:
+        await client.get_prompt(one["prompt"], one.get("arguments"))
+    elif "complete" in one:
+        ref = types.PromptReference(type="ref/prompt", name=one["complete"])
+        await client.complete(ref, {"name": one["argument"], "value": one["value"]})
+    elif "level" in one:
+        await client.set_logging_level(one["level"])
+    elif "subscribe" in one and not hasattr(client, "listen"):
+        await client.subscribe_resource(one["subscribe"])
+    elif "wait" in one:
+        await anyio.sleep(one["wait"])
+    elif "together" in one:
+        calls = (client.call_tool(c["call"], {"a": c["a"], "b": c["b"]}) for c in one["together"])
+        TEXTS[:] = [getattr(r.content[0], "text", "") for r in await asyncio.gather(*calls)]
 
 
 async def step(client: Client, one: dict[str, Any]) -> None:
     """Take one step."""
-    if "list" in one:
-        cursor = None
-        while True:
-            page = await client.list_tools(cursor=cursor)
-            LISTED.update({tool.name: None for tool in page.tools})
-            cursor = page.next_cursor
-            if cursor is None:
-                return
+    if "call" not in one:
+        (result,) = await asyncio.gather(other(client, one), return_exceptions=True)
+        if isinstance(result, BaseException) and "fails" not in one:
+            raise result
+        return
+    if "task" in one:  # it has no tasks
+        return
 
     async def heard(_done: float, _total: float | None, _message: str | None) -> None:
         """Take progress."""
@@ -106,7 +141,8 @@ async def step(client: Client, one: dict[str, Any]) -> None:
         for name in LISTED:
             await step(client, {**one, "call": name})
         return
-    arguments = one.get("arguments") or {"a": one["a"], "b": one["b"]}
+    arguments = {"results": TEXTS} if "results" in one else one.get("arguments")
+    arguments = arguments or {"a": one["a"], "b": one["b"]}
     callback = heard if one.get("progress") else None
     with anyio.move_on_after(one.get("cancel", 60)):
         with contextlib.suppress(*([Exception] if "fails" in one else [])):

@@ -79,24 +79,61 @@ await finished(async () => {
   await client.connect(transport);
 });
 const listed = new Set();
+let texts = [];
+const lists = {
+  tools: "listTools", resources: "listResources", prompts: "listPrompts",
+  templates: "listResourceTemplates",
+};
+const list = async (what) => {
+  let cursor;
+  do {
+    const page = await finished(() => client[lists[what]](cursor === undefined ? {} : { cursor }));
+    page.tools?.forEach((tool) => listed.add(tool.name));
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+};
+const call = (name, args, options) => {
+  const asked = { name, arguments: args };
+  return finished(() =>
+    sdk.schemas ? client.callTool(asked, undefined, options) : client.callTool(asked, options),
+  );
+};
+// Takes a step that is no call; passes over one that is unknown.
+const other = async (one) => {
+  if (one.list) await list(one.list);
+  if (one.read) await finished(() => client.readResource({ uri: one.read }));
+  if (one.prompt) {
+    const asked = { name: one.prompt, ...(one.arguments && { arguments: one.arguments }) };
+    await finished(() => client.getPrompt(asked));
+  }
+  if (one.complete) {
+    const ref = { type: "ref/prompt", name: one.complete };
+    const argument = { name: one.argument, value: one.value };
+    await finished(() => client.complete({ ref, argument }));
+  }
+  if (one.level) await finished(() => client.setLoggingLevel(one.level));
+  if (one.subscribe && sdk.schemas) await client.subscribeResource({ uri: one.subscribe });
+  if (one.unsubscribe && sdk.schemas) await client.unsubscribeResource({ uri: one.unsubscribe });
+  if (one.wait) await new Promise((done) => setTimeout(done, one.wait * 1000));
+  if (one.together) {
+    const calls = one.together.map((each) => call(each.call, { a: each.a, b: each.b }, {}));
+    texts = (await Promise.all(calls)).map((result) => result.content[0].text);
+  }
+};
 for (const one of steps) {
-  if (one.list) {
-    let cursor;
-    do {
-      const page = await finished(() => client.listTools(cursor === undefined ? {} : { cursor }));
-      page.tools.forEach((tool) => listed.add(tool.name));
-      cursor = page.nextCursor;
-    } while (cursor !== undefined);
+  if (!one.call) {
+    await other(one).catch((error) => {
+      if (!one.fails) throw error;
+    });
     continue;
   }
+  if (one.task) continue; // it has no tasks
   for (const name of one.call === "*" ? listed : [one.call]) {
     const options = one.progress ? { onprogress: () => {} } : {};
     if (one.cancel) options.signal = AbortSignal.timeout(one.cancel * 1000);
-    const call = { name, arguments: one.arguments ?? { a: one.a, b: one.b } };
+    const args = one.results ? { results: texts } : one.arguments ?? { a: one.a, b: one.b };
     try {
-      await finished(() =>
-        sdk.schemas ? client.callTool(call, undefined, options) : client.callTool(call, options),
-      );
+      await call(name, args, options);
     } catch (error) {
       if (!one.cancel && !one.fails) throw error;
     }

@@ -204,8 +204,9 @@ def _client(line: CommandLine) -> int:
 
     settings = resolve.client(line)
     announce(settings)
-    if settings.scenario and settings.update_baseline:
-        return complain("--scenario and --update-baseline: the other scenarios count too; drop one")
+    some = "--scenario" if settings.scenario else "--shard" if settings.shard else ""
+    if some and settings.update_baseline:
+        return complain(f"{some} and --update-baseline: the other scenarios count too; drop one")
     gate = _Gate(settings, judge.CLIENT, {}, resolve.book(settings))
     gate.choice.check(gate.registry)
 
@@ -303,8 +304,10 @@ class _Gate:
         settings, renewal = self._settings, None
         if self._book is not None:
             run, renewal = self._book.hold(run, self.registry, self.choice)
-        if settings.scenario and run.settled is not None:  # what others would show is unknown
-            run = replace(run, settled=replace(run.settled, stale=[]))
+        if (settings.scenario or settings.shard) and run.settled is not None:
+            played = {one.name for one in run.scenarios}  # what others would show is unknown
+            stale = [one for one in run.stale if one.rule in played]
+            run = replace(run, settled=replace(run.settled, stale=stale))
         terminal = Terminal(
             console(settings.color),
             verbose=settings.verbose,

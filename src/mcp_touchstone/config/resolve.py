@@ -2,9 +2,12 @@
 
 import os
 import re
+import shlex
 import shutil
+import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +26,7 @@ from mcp_touchstone.config.settings import (
 )
 from mcp_touchstone.engine.choice import EXAMPLES, Choice, UsageError
 from mcp_touchstone.gate import FILE
+from mcp_touchstone.parts import stepper
 from mcp_touchstone.profiles.load import chosen
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.runtime import copy_root, no_network
@@ -110,18 +114,24 @@ def client(line: "CommandLine", environment: Mapping[str, str] = os.environ) -> 
         ConfigError: no client is named, or the configuration cannot be used.
     """
     own = dict(layer(vars(line.options)))
-    if line.server is not None:
-        own["client"] = line.server
+    command = line.server
+    if steps := own.get("steps"):
+        if command is not None:
+            raise ConfigError("client: --steps and a command behind `--`: keep one")
+        each = ((stepper.STEP, one, *shlex.split(text)) for one, text in steps.items())
+        command = (sys.executable, "-I", "-S", stepper.__file__, *chain.from_iterable(each))
+    if command is not None:
+        own["client"] = command
     config, target = line.options.config, line.options.target
     if line.words:
         raise ConfigError(f"client: write the command behind `--`: client -- {line.words[0]}")
     found = None
-    if line.server is None or config is not None or target is not None:
+    if command is None or config is not None or target is not None:
         trusted = config is not None or bool(line.options.trust_config)
         found = files.find(
             files.ReadOptions(config, target, environment, own, trusted, command=True)
         )
-    if found is None and line.server is None:
+    if found is None and command is None:
         raise ConfigError(
             "client: write the command of the client behind `--`, or client = [...] into "
             f"{files.FILE}"

@@ -135,6 +135,43 @@ class Settings(ServerSettings):
         commands=CLIENT,
         in_pytest=True,
     )
+    steps: dict[str, str] = option(
+        "take the steps with these commands, a process for each: METHOD=COMMAND, or a COMMAND for "
+        "all other methods. It has {server} or {server_line} (one word), and {tool}, {prompt}, "
+        "{uri}, {level}, {arguments} (JSON), {pairs} (name=value) or {method}; repeatable",
+        "METHOD=COMMAND",
+        values.step,
+        kind=OptionType.TABLE,
+        write=lambda found: [f"{method}={command}" for method, command in found.items()],
+        commands=CLIENT,
+        in_files=False,
+    )
+    spec_version: str = option(
+        "run every scenario in this revision, which is then the only one of our server:",
+        "DATE",
+        values.revision,
+        default="",
+        commands=CLIENT,
+        complete=lambda: rev.ALL,
+        in_pytest=True,
+    )
+    client_jobs: int = option(
+        "clients at a time, each in a scenario of its own (default: 1)",
+        "N",
+        values.whole(1, values.MOST_CLIENTS),
+        kind=OptionType.NUMBER,
+        default=1,
+        names=("--jobs",),
+        commands=CLIENT,
+        in_pytest=True,
+    )
+    shard: tuple[int, int] | None = option(
+        "run each N-th scenario only, from the I-th on; N runs have all of them",
+        "I/N",
+        values.shard,
+        commands=CLIENT,
+        in_files=False,
+    )
     expects: tuple[str, ...] = option(
         "what the gateway is meant to change: prefix=TEXT, hides=TOOL, adds=TOOL, "
         "drops=CAPABILITY, revision=DATE; or transparent, if each change is a failure; repeatable",
@@ -272,6 +309,11 @@ class Settings(ServerSettings):
         "write current failures into the baseline, remove fixed ones, and keep all reasons",
         in_files=False,
         commands=JUDGE,
+    )
+    scenario_baseline: bool = _gate(
+        "fail if a scenario is not judged to its end, unless the baseline has an entry for it",
+        commands=CLIENT,
+        in_pytest=True,
     )
     budget: Path | None = _gate(
         "fail if the lists or the largest result cost a model more tokens than in this file",

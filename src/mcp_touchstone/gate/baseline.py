@@ -1,6 +1,7 @@
 """Known failures: the entries of a baseline, their text and their check. Pure; reads no file.
 
-An entry excuses the failures of one clause or threat, in some revisions or in all, and says why.
+An entry excuses the failures of one clause or threat, in some revisions or in all, and says why;
+or it excuses that a scenario for clients is not judged to its end.
 It applies as long as the failure occurs. After that it is *stale*, and a stale entry fails the
 gate too, so that a baseline never excuses more than necessary.
 """
@@ -13,8 +14,10 @@ from typing import Any, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, check_keys, nearest
 from mcp_touchstone.catalog.errors import InputError
+from mcp_touchstone.catalog.loader import CLIENTS, load
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.gate.toml_text import listed, quoted, value
+from mcp_touchstone.results.played import IN_TROUBLE, PlayedScenario, ScenarioOutcome
 from mcp_touchstone.results.run import Verdict
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.input_file import parsed_toml
@@ -29,6 +32,7 @@ HEADER: Final = "[[known]]"
 _KEYS: Final = {
     "clause": "string",
     "threat": "string",
+    "scenario": "string",
     "revision": "string",
     "reason": "string",
     "outcome": "string",
@@ -49,8 +53,9 @@ class KnownFailure:
     """One known failure.
 
     Attributes:
-        rule: id of the clause or threat.
+        rule: id of the clause or threat, or name of the scenario for clients.
         threat: whether it is a threat.
+        scenario: what may come of the scenario in place of a judgement; None for a rule.
         revisions: the revisions in which it fails, oldest first; empty means all.
         broken: whether the entry accepts that the rule cannot be judged; excuses no failure.
         tools: the tools in which it is accepted, sorted; empty means all.
@@ -63,6 +68,7 @@ class KnownFailure:
 
     rule: str
     threat: bool = False
+    scenario: ScenarioOutcome | None = None
     revisions: tuple[str, ...] = ()
     broken: bool = False
     tools: tuple[str, ...] = ()
@@ -79,11 +85,20 @@ class KnownFailure:
     def covers(self, verdict: Verdict) -> bool:
         """Return whether it applies to a verdict."""
         return (
-            self.rule == verdict.clause.id
+            (self.rule, self.scenario) == (verdict.clause.id, None)
             and (not self.revisions or verdict.revision in self.revisions)
             and self.broken is (verdict.outcome is Outcome.BROKEN)
             and all(map(self._accepts, verdict.tools, verdict.tools.values()))
         )
+
+    def expects(self, played: PlayedScenario) -> bool:
+        """Return whether it applies to what came of a scenario."""
+        return self.concerns(played) and played.outcome is self.scenario
+
+    def concerns(self, played: PlayedScenario) -> bool:
+        """Return whether it is about a scenario that was played."""
+        named = self.scenario is not None and self.rule == played.name
+        return named and (not self.revisions or played.revision in self.revisions)
 
     def _accepts(self, tool: str, arguments: frozenset[str]) -> bool:
         """Return whether the failure is accepted in these arguments of a tool."""
@@ -94,10 +109,12 @@ class KnownFailure:
     def text(self) -> str:
         """Return it as TOML."""
         where = quoted(ALL) if not self.revisions else listed(self.revisions)
+        kind = "scenario" if self.scenario else "threat" if self.threat else "clause"
         lines = [
             HEADER,
-            f"{'threat' if self.threat else 'clause'} = {quoted(self.rule)}",
+            f"{kind} = {quoted(self.rule)}",
             f"revision = {where}",
+            *([f"outcome = {quoted(self.scenario)}"] if self.scenario else []),
             *(['outcome = "broken"'] if self.broken else []),
             *([f"tool = {value(_word(self.tools))}"] if self.tools else []),
             *([f"argument = {self._argument()}"] if self.arguments else []),
@@ -158,7 +175,7 @@ def read(text: str, name: str) -> Baseline:
 
 
 def _entry(row: Mapping[str, Any], where: str) -> KnownFailure:
-    named = [key for key in ("clause", "threat") if row.get(key)]
+    named = [key for key in ("clause", "threat", "scenario") if row.get(key)]
     where = f"{where} ({row[named[0]]})" if len(named) == 1 else where
     revisions = row.get("revision", ALL)
     if isinstance(revisions, list) and revisions:
@@ -170,10 +187,15 @@ def _entry(row: Mapping[str, Any], where: str) -> KnownFailure:
     arguments = _arguments(row, tools, where)
     check_keys({**row, "argument": ""}, _KEYS, (), where)
     if len(named) != 1:
-        raise CatalogueError(f'{where}: write clause = "…" or threat = "…", one of them')
+        what = 'clause = "…", threat = "…" or scenario = "…"'
+        raise CatalogueError(f"{where}: write {what}, one of them")
     if not str(row.get("reason", "")).strip():
         raise CatalogueError(f"{where}: reason is missing: say why the failure is accepted")
-    if row.get("outcome", "broken") != "broken":
+    played = named == ["scenario"]
+    if played and row.get("outcome") not in IN_TROUBLE:
+        known = ", ".join(quoted(one) for one in IN_TROUBLE)
+        raise CatalogueError(f"{where}: outcome must be one of {known}")
+    if not played and row.get("outcome", "broken") != "broken":
         raise CatalogueError(f'{where}: outcome is "broken" or left out')
     found = [revisions] if isinstance(revisions, str) else revisions
     for revision in found:
@@ -183,8 +205,9 @@ def _entry(row: Mapping[str, Any], where: str) -> KnownFailure:
     return KnownFailure(
         rule=row[named[0]],
         threat=named == ["threat"],
+        scenario=ScenarioOutcome(row["outcome"]) if played else None,
         revisions=() if found == [ALL] else tuple(r for r in rev.ALL if r in found),
-        broken="outcome" in row,
+        broken="outcome" in row and not played,
         tools=tuple(sorted({tools} if isinstance(tools, str) else {*tools})),
         arguments=arguments,
         sometimes=row.get("sometimes", False),
@@ -219,7 +242,8 @@ def _day(word: str, where: str) -> date:
 
 def meet(one: KnownFailure, other: KnownFailure) -> bool:
     """Return whether two entries excuse the same failure in one revision."""
-    return (one.rule, one.broken) == (other.rule, other.broken) and (
+    same = (one.rule, one.broken, one.scenario) == (other.rule, other.broken, other.scenario)
+    return same and (
         not one.revisions
         or not other.revisions
         or not set(one.revisions).isdisjoint(other.revisions)
@@ -243,13 +267,15 @@ def check(baseline: Baseline, catalogue: Catalogue) -> None:
 
 def unknown(entry: KnownFailure, catalogue: Catalogue) -> str:
     """Return why an entry names nothing that is judged; empty if it does."""
-    kind = "threat" if entry.threat else "clause"
-    if entry.rule not in catalogue:
+    kind = "scenario" if entry.scenario else "threat" if entry.threat else "clause"
+    names = load(CLIENTS).parts if entry.scenario else [clause.id for clause in catalogue]
+    if entry.rule not in names:
         now = renamed(catalogue).get(entry.rule)
-        if now:
-            return f"{entry.rule} is now part of {now}; `check --update-baseline` renames it"
-        hint = nearest(entry.rule, (clause.id for clause in catalogue))
-        return f"no {kind} is called {entry.rule!r}{hint}"
+        moved = f"{entry.rule} is now part of {now}; `check --update-baseline` renames it"
+        hint = nearest(entry.rule, names)
+        return moved if now else f"no {kind} is called {entry.rule!r}{hint}"
+    if entry.scenario:
+        return ""
     clause = catalogue[entry.rule]
     if isinstance(clause, Threat) is not entry.threat:
         other = "clause" if entry.threat else "threat"

@@ -38,7 +38,8 @@ class Book:
             BaselineError: the file cannot be written.
         """
         current, renewal = self.baseline, None
-        if self.update and not run.partial:
+        stopped = run.trouble or run.execution.interrupted
+        if self.update and not (stopped if run.scenarios_count else run.partial):
             known = current or Baseline(str(self.path))
             renewal = settlement.renew(known, run, registry, choice, self.catalogue())
             current = renewal.baseline

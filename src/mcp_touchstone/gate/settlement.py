@@ -20,6 +20,7 @@ from mcp_touchstone.gate.baseline import (
     renamed,
     unknown,
 )
+from mcp_touchstone.results.played import PlayedScenario, ScenarioOutcome
 from mcp_touchstone.results.run import Run, Settlement, Stale, Verdict
 from mcp_touchstone.results.verdict import Outcome
 
@@ -45,7 +46,9 @@ def settle(baseline: Baseline, run: Run, registry: Registry, choice: Choice) -> 
 
     Rules that the choice excludes are neither known nor stale.
     """
-    marked = replace(run, verdicts=[_marked(one, baseline, run) for one in run.verdicts])
+    played = tuple(_expected(one, baseline) for one in run.scenarios)
+    verdicts = [_marked(one, baseline, run) for one in run.verdicts]
+    marked = replace(run, verdicts=verdicts, scenarios=played)
     view = _View(marked, registry, choice)
     stale = [
         Stale(entry.rule, entry.revisions, entry.reason, why)
@@ -63,6 +66,11 @@ def _marked(verdict: Verdict, baseline: Baseline, run: Run) -> Verdict:
     return replace(verdict, known=reasons[-1]) if reasons else verdict
 
 
+def _expected(played: PlayedScenario, baseline: Baseline) -> PlayedScenario:
+    reasons = [entry.reason for entry in baseline.entries if entry.expects(played)]
+    return replace(played, known=reasons[-1]) if reasons else played
+
+
 class _View:
     """The verdicts of a run, as they concern the entries of a baseline."""
 
@@ -70,7 +78,8 @@ class _View:
         self._run = run
         self._outcomes = {(v.clause.id, v.revision): v.outcome for v in run.verdicts}
         self._absent = {(row.clause, row.revision): row.why for row in run.absent}
-        self._narrowed = bool(choice.revisions) or choice.quick
+        one_revision = any(one.revision for one in run.scenarios)
+        self.narrowed = bool(choice.revisions) or choice.quick or one_revision
         self._whole = {clause.id for case in registry.cases() for clause in case.clauses}
         for case in registry.cases():
             for clause in case.clauses:
@@ -89,22 +98,28 @@ class _View:
         """Return the reason an entry is stale; empty if it still applies or was not checked."""
         if entry.expires and self._run.execution.started[:10] > str(entry.expires):
             return f"it expired on {entry.expires}" + (f"; ask {entry.owner}" * bool(entry.owner))
-        over = not self._run.partial
-        if entry.sometimes or not over or entry.rule not in self._whole:
+        if entry.scenario:
+            return self._came_otherwise(entry)
+        if entry.sometimes or self._run.partial or entry.rule not in self._whole:
             return ""
         judged = self.judged(entry.rule)
         subject = self._run.subject
         silent = {*subject.asked} - {*subject.revisions}
         concerned = [r for r in self._holds[entry.rule] if r not in silent]
         if not entry.revisions:
-            if self._narrowed and not set(concerned) <= set(judged):
+            if self.narrowed and not set(concerned) <= set(judged):
                 return ""
             if not concerned:
                 return "the server speaks no revision in which it holds"
         said = {r: self._gone(entry, r, judged) for r in entry.revisions or judged}
-        if not said or not all(said.values()):
-            return ""
-        return next(iter(dict.fromkeys(said.values())))
+        return next(iter(said.values())) if said and all(said.values()) else ""
+
+    def _came_otherwise(self, entry: KnownFailure) -> str:
+        """Return what came of the scenario of an entry; empty if it is as expected or unknown."""
+        came = [one for one in self._run.scenarios if entry.concerns(one)]
+        played = [one for one in came if one.outcome is not ScenarioOutcome.LEFT_OUT]
+        over = played and not any(map(entry.expects, played))
+        return f"what came of the scenario now: {played[-1].outcome}" if over else ""
 
     def trimmed(self, entry: KnownFailure) -> KnownFailure:
         """Return an entry without the tools and arguments in which its failure is gone."""
@@ -135,7 +150,7 @@ class _View:
         subject = self._run.subject
         if revision in subject.asked and revision not in subject.revisions:
             return f"the server does not speak {revision}"
-        return "" if self._narrowed else f"it is not judged in {revision}" if judged else ""
+        return "" if self.narrowed else f"it is not judged in {revision}" if judged else ""
 
 
 def renew(
@@ -156,12 +171,14 @@ def renew(
         meets = any(other is not None and meet(moved, other) for other in kept)
         kept.append(None if meets or unknown(moved, catalogue) else _trimmed(moved, view))
     added: list[KnownFailure] = []
-    for fresh in _unexcused([entry for entry in kept if entry], run, view, choice):
+    for fresh in _unexcused([entry for entry in kept if entry], run, view):
         at = next(
             (
                 n
                 for n, entry in enumerate(kept)
-                if entry and (entry.rule, entry.broken) == (fresh.rule, fresh.broken)
+                if entry
+                and (entry.rule, entry.broken, entry.scenario)
+                == (fresh.rule, fresh.broken, fresh.scenario)
             ),
             None,
         )
@@ -199,9 +216,12 @@ def _trimmed(entry: KnownFailure, view: _View) -> KnownFailure | None:
     return view.trimmed(replace(entry, revisions=still)) if still else None
 
 
-def _unexcused(
-    entries: list[KnownFailure], run: Run, view: _View, choice: Choice
-) -> Iterator[KnownFailure]:
+def _unexcused(entries: list[KnownFailure], run: Run, view: _View) -> Iterator[KnownFailure]:
+    for one in run.scenarios if run.scenarios_count else ():
+        if not (one.outcome.is_whole or any(entry.expects(one) for entry in entries)):
+            only = (one.revision,) if one.revision else ()
+            why = UNEXPLAINED + one.why
+            yield KnownFailure(rule=one.name, scenario=one.outcome, revisions=only, reason=why)
     groups: dict[tuple[str, bool], list[Verdict]] = {}
     for verdict in run.verdicts:
         broken = verdict.outcome is Outcome.BROKEN
@@ -214,7 +234,7 @@ def _unexcused(
             groups.setdefault((verdict.clause.id, broken), []).append(verdict)
     for (rule, broken), verdicts in groups.items():
         where = [verdict.revision for verdict in verdicts]
-        everywhere = not choice.revisions and not choice.quick and where == view.judged(rule)
+        everywhere = not view.narrowed and where == view.judged(rule)
         actual = " ".join((verdicts[-1].gravest.actual or "see the report").split())
         shown = actual if len(actual) <= _REASON else actual[: _REASON - 1] + "…"
         chance = any(verdict.sometimes for verdict in verdicts)

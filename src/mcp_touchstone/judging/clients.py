@@ -55,6 +55,12 @@ def tools(record: Record, asked: Asked) -> list[dict[str, Any]]:
     return [one for one in list_in(result(record, asked), "tools") if isinstance(one, dict)]
 
 
+def text(record: Record, asked: Asked) -> str:
+    """Return the text of the result that the server gave to a call; empty if it has none."""
+    content = list_in(result(record, asked), "content")
+    return str(value_in(content[0], "text")) if content else ""
+
+
 def event(record: Record, *kinds: Happened) -> Entry | None:
     """Return the first event of some kinds."""
     return next((entry for entry in record.transcript if entry.happened in kinds), None)

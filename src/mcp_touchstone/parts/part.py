@@ -115,9 +115,6 @@ class Protection:
 BAIT: Final = "bait.json"
 """Name of the file that nobody may open."""
 
-SERVED: Final = frozenset({"tools/list", "tools/call"})
-"""Methods that a server with sessions refuses before ``initialize``."""
-
 CALLS: Final[tuple[Json, ...]] = (
     {"list": "tools"},
     *({"call": "add_numbers", "a": n, "b": 3, "fails": True} for n in range(len(STATUSES) + 1)),
@@ -216,6 +213,8 @@ class Part:
         steps: what the client is asked to do, as data.
         modern: whether it speaks the stateless era; else it speaks the revisions with a handshake.
         both: whether ``initialize`` begins a session although it is modern.
+        versions: the revisions that it speaks, of its era; oldest first.
+        is_about_sessions: whether it makes no sense in the stateless era.
         opened: whether initialize came.
         peer: the client.
         gone: its exit status; None while it plays.
@@ -225,11 +224,14 @@ class Part:
         may_fail: whether a client may report an error, so that its exit status means nothing.
         lingers: seconds that it goes on after the end of its input.
         on_stdio: whether it is for stdio only.
+        results: method -> the result of each request with it, whatever its parameters.
     """
 
     steps: ClassVar[tuple[Json, ...]] = ({"list": "tools"}, {"call": "add_numbers", "a": 2, "b": 3})
     modern = False
     both = False
+    versions: ClassVar[tuple[str, ...]] = rev.ALL
+    is_about_sessions = False
     http_fault = ""
     protection: ClassVar[Protection | None] = None
     may_fail = False
@@ -237,10 +239,11 @@ class Part:
     on_stdio = False
     official: ClassVar[str | None] = None
     capabilities: ClassVar[Json] = {"tools": {"listChanged": True}}
+    results: ClassVar[Mapping[str, Json]] = {}
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
-        self.revision = rev.LATEST_MODERN if self.modern else rev.LATEST_LEGACY
+        self.revision = self.spoken(modern=self.modern)[-1]
         self.gone: int | None = None
         self.opened = False
         self._number = 0
@@ -264,14 +267,19 @@ class Part:
 
     def initialize(self, request: Json) -> None:
         """Answer initialize."""
-        wanted = object_in(request, "params").get("protocolVersion")
-        self.revision = wanted if wanted in rev.LEGACY else rev.LATEST_LEGACY
+        wanted, spoken = object_in(request, "params").get("protocolVersion"), self.spoken()
+        self.revision = wanted if wanted in spoken else spoken[-1]
         self.answer(request, self.opening())
 
     def noticed(self, message: Json) -> None:
         """Act on a notification."""
 
     # --- what a part uses
+
+    @classmethod
+    def spoken(cls, *, modern: bool = False) -> list[str]:
+        """Return the revisions that it speaks in an era, oldest first."""
+        return [one for one in cls.versions if rev.is_modern(one) is modern]
 
     def opening(self) -> Json:
         """Return the result of initialize."""
@@ -406,30 +414,46 @@ class Part:
         elif method == "initialize":
             self.opened = True
             self.initialize(request)
-        elif method in SERVED and not (self.modern or self.opened):
-            self.refuse(request, INVALID_PARAMS, "This server wants initialize first")
-        elif method == "server/discover" and self.modern:
-            more = {"supportedVersions": list(rev.MODERN), "capabilities": self.capabilities}
-            self.answer(request, {**more, "ttlMs": 0, "cacheScope": "private"})
         elif method == "ping" and not self.modern:
             self.answer(request, {})
-        elif method == "tools/list":
-            cache = {"ttlMs": 0, "cacheScope": "private"} if self.modern else {}
-            page = self.tools(params)
-            if page is None:
-                self.refuse(request, INVALID_PARAMS, "Unknown cursor")
-            else:
-                self.answer(request, {**cache, **page})
-        elif method == "tools/call":
-            self.call(request)
+        elif method == "server/discover" and self.modern:
+            spoken = self.spoken(modern=True)
+            more = {"supportedVersions": spoken, "capabilities": self.capabilities}
+            self.answer(request, {**more, **self.cache})
+        elif method in {"tools/list", "tools/call", *self.results}:
+            self._offer(request, method, params)
         else:
             self.refuse(request, METHOD_NOT_FOUND, "Method not found")
 
+    def _offer(self, request: Json, method: str, params: Json) -> None:
+        """Answer a request that a server with sessions refuses before ``initialize``."""
+        if not (self.modern or self.opened):
+            self.refuse(request, INVALID_PARAMS, "This server wants initialize first")
+        elif method == "tools/call":
+            self.call(request)
+        elif method == "tools/list" and (page := self.tools(params)) is None:
+            self.refuse(request, INVALID_PARAMS, "Unknown cursor")
+        elif method == "tools/list":
+            self.answer(request, {**self.cache, **(page or {})})
+        else:
+            more = self.cache if method.endswith("/list") else {}
+            self.answer(request, {**self.results[method], **more})
+
+    @property
+    def cache(self) -> Json:
+        """What says how long a result may be kept, in the stateless era."""
+        return {"ttlMs": 0, "cacheScope": "private"} if self.modern else {}
+
+    def is_open(self, request: Json) -> bool:
+        """Whether a request may be answered: a session is open, or it is a right one without."""
+        return self._unsupported(request, request["method"]) is None if self.modern else self.opened
+
     def _unsupported(self, request: Json, method: str) -> tuple[int, str, Json] | None:
         meta = object_in(request, "params", "_meta")
-        if method == "initialize" or (VERSION in meta and meta[VERSION] not in rev.MODERN):
+        spoken = self.spoken(modern=True)
+        if method == "initialize" or (VERSION in meta and meta[VERSION] not in spoken):
             asked = meta.get(VERSION) or value_in(request, "params", "protocolVersion")
-            data = {"supported": list(rev.MODERN), "requested": asked}
+            data = {"supported": spoken, "requested": asked}
             return UNSUPPORTED, "Unsupported protocol version", data
         needed = (VERSION, rev.META + "clientCapabilities")
         if not all(name in meta for name in needed):

@@ -65,6 +65,7 @@ def document(run: Run) -> dict[str, Any]:
             "failed": sum(map(run.counts, run.verdicts)),
             "known": sum(bool(verdict.known) for verdict in run.verdicts),
             "sdk": sum(map(run.is_of_sdk, run.verdicts)),
+            **_some(scenarios=len(run.troubled) * run.scenarios_count),
         },
         **({} if run.since is None else {"since": comparison.document(run.since)}),
         **({} if run.settled is None else {"baseline": _baseline(run.settled)}),

@@ -81,6 +81,7 @@ def _run(document: Json) -> Run:
         scenarios=tuple(map(PlayedScenario.read, document.get("scenarios", ()))),
         abilities=tuple(map(Ability.read, document.get("installation", {}).get("abilities", ()))),
         selected=document.get("installation", {}).get("selected", False),
+        scenarios_count=bool(document["gate"].get("scenarios")),
     )
 
 

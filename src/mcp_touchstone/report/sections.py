@@ -52,7 +52,7 @@ def report(sheet: Sheet, run: Run) -> None:
     _costs(sheet, run)
     _advisories(sheet, run)
     _dropped(sheet, run)
-    for note in run.execution.notes:
+    for note in (*standing.troubles(run), *run.execution.notes):
         sheet.say("")
         sheet.row("note", note, STYLES[Outcome.WARN])
     if not sheet.quiet:

@@ -9,6 +9,7 @@ from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import clients, comparison
 from mcp_touchstone.report.digest import excused, findings, noun, of_sdks, sdk_failures
 from mcp_touchstone.report.text import cut, plural, window
+from mcp_touchstone.results import played
 from mcp_touchstone.results.budgets import TOKENIZER
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
@@ -41,6 +42,17 @@ def known(run: Run, say: Line, width: int) -> None:
         for finding in excused:
             say("  ", finding.clause.id, ("  " + window(finding.revisions), GREY))
             say("      ", cut(finding.known, width - 6))
+
+    for one in run.scenarios if not run.trouble else ():
+        if one.known:
+            say("")
+            say(("known", AMBER), "  ", (one.name, "bold"), f": {one.why}")
+            say("      ", cut(one.known, width - 6))
+
+
+def troubles(run: Run) -> Iterator[str]:
+    """Yield what scenarios lack, unless the trouble of the run has it."""
+    return iter(()) if run.trouble else played.troubles(run.scenarios)
 
 
 def of_sdk(run: Run, say: Line, width: int, *, verbose: bool, how: str = SDK_FAULTS) -> None:
@@ -191,6 +203,9 @@ def _beside_rules(run: Run) -> str:
         entries = f"{len(run.stale)} entries" if many else "1 entry"
         count = f"{entries} of {file(run)} no longer appl{'y' if many else 'ies'}"
         return f": {count}; --update-baseline removes them"
+    if run.scenarios_count and run.troubled:
+        count = plural(len(run.troubled), "scenario")
+        return f": {count} not judged to the end; --update-baseline accepts what came of them"
     if not run.losing:
         return f": {server(run)}: {run.budgets.over[0]} in {run.budgets.name}; --update-budget"
     first = run.clients.losing[0].rule.name
@@ -228,7 +243,7 @@ def _closing(run: Run) -> tuple[str, str, str]:
             RED,
             f": {server(run)} {verb} {count}{theirs}; `mcp-touchstone explain {next(iter(rules))}`",
         )
-    if run.stale or run.losing:
+    if run.stale or run.losing or (run.scenarios_count and run.troubled):
         return "failed", RED, _beside_rules(run)
     if run.trouble or run.unjudged:
         if "no answer within" in run.trouble:

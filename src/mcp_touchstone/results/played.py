@@ -25,39 +25,59 @@ class ScenarioOutcome(StrEnum):
         return self in {ScenarioOutcome.JUDGED, ScenarioOutcome.REFUSED, ScenarioOutcome.LEFT_OUT}
 
 
+IN_TROUBLE: Final = tuple(one for one in ScenarioOutcome if not one.is_whole)
+"""What comes of a scenario that is not judged to its end."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlayedScenario:
     """A scenario, and what came of it.
 
     Attributes:
+        outcome: what came of it; LEFT_OUT as long as it was not played.
         why: what the client did in place of a whole conversation, or why it was left out, as a
             sentence; empty for neither.
         status: exit status of the client, negative for a signal; None if it has none.
+        revision: the only one that our server spoke; empty for those of its era.
+        broke: the rules that the client broke in it, sorted.
+        known: the reason given in the baseline for what came of it; empty without an entry.
     """
 
     name: str
-    outcome: ScenarioOutcome
+    outcome: ScenarioOutcome = ScenarioOutcome.LEFT_OUT
     why: str = ""
     status: int | None = None
+    revision: str = ""
+    broke: tuple[str, ...] = ()
+    known: str = ""
 
     def document(self) -> dict[str, Any]:
         """Return the member of the JSON report."""
         more = {"why": self.why} if self.why else {}
         known = {} if self.status is None else {"exit_status": self.status}
-        return {"scenario": self.name, "outcome": str(self.outcome), **more, **known}
+        told = {"revision": self.revision, "broke": [*self.broke], "known": self.known}
+        some = {name: value for name, value in told.items() if value}
+        return {"scenario": self.name, "outcome": str(self.outcome), **more, **known, **some}
 
     @classmethod
     def read(cls, row: dict[str, Any]) -> "PlayedScenario":
         """Return the scenario of a JSON report."""
-        more = row.get("why", ""), row.get("exit_status")
-        return cls(row["scenario"], ScenarioOutcome(row["outcome"]), *more)
+        return cls(
+            row["scenario"],
+            ScenarioOutcome(row["outcome"]),
+            row.get("why", ""),
+            row.get("exit_status"),
+            row.get("revision", ""),
+            tuple(row.get("broke", ())),
+            row.get("known", ""),
+        )
 
 
 def troubles(played: Iterable[PlayedScenario]) -> Iterator[str]:
     """Yield a sentence for what some scenarios lack, each once, with their names."""
     found: dict[str, list[str]] = {}
     for one in played:
-        if not one.outcome.is_whole:
+        if not (one.outcome.is_whole or one.known):
             found.setdefault(one.why, []).append(one.name)
     for why, names in found.items():
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""

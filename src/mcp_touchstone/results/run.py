@@ -238,6 +238,7 @@ class Run:
         scenarios: what came of each scenario that a client was run in.
         abilities: what the server can do by design; empty if nothing was attacked.
         selected: whether threats of a usual run were left out by choice.
+        scenarios_count: whether one in trouble that the baseline does not know fails the gate.
     """
 
     subject: Subject
@@ -259,6 +260,7 @@ class Run:
     scenarios: tuple[PlayedScenario, ...] = ()
     abilities: tuple["Ability", ...] = ()
     selected: bool = False
+    scenarios_count: bool = False
 
     @property
     def attacks(self) -> bool:
@@ -268,8 +270,12 @@ class Run:
     @property
     def partial(self) -> bool:
         """Whether another run may show more: not all was judged to its end."""
-        whole = all(one.outcome.is_whole for one in self.scenarios)
-        return bool(self.trouble) or self.execution.interrupted or not whole
+        return bool(self.trouble) or self.execution.interrupted or bool(self.troubled)
+
+    @property
+    def troubled(self) -> list[PlayedScenario]:
+        """Scenarios that were not judged to their end, and that the baseline does not know."""
+        return [one for one in self.scenarios if not (one.outcome.is_whole or one.known)]
 
     @property
     def fired(self) -> frozenset[str]:
@@ -330,6 +336,7 @@ class Run:
             self.stale
             or self.losing
             or self.budgets.over
+            or (self.scenarios_count and self.troubled)
             or any(self.counts(verdict) for verdict in self.verdicts)
         ):
             return Conclusion.FAILED

@@ -1,20 +1,23 @@
 """Run a client in all scenarios, and judge it; for the command line and pytest."""
 
 import importlib.util
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
 
+from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.config import resolve
 from mcp_touchstone.config.settings import Settings, words
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import tidy
-from mcp_touchstone.parts.scenarios import find, scenarios
-from mcp_touchstone.results.played import PlayedScenario, ScenarioOutcome, troubles
+from mcp_touchstone.parts.scenarios import find, scenarios, without
+from mcp_touchstone.results.played import PlayedScenario, troubles
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.tap import course, drive, judge
-from mcp_touchstone.tap.client_process import ClientError
+from mcp_touchstone.tap.client_process import ClientError, LiveClients
 from mcp_touchstone.tap.drive import SERVER, Played
 from mcp_touchstone.target.target import Target
 
@@ -50,88 +53,147 @@ def check(
     Raises:
         UserError: the client cannot be run, or there is no such scenario.
     """
-    by_contract = not any(SERVER in word for word in client.client)
-    http = client.client_http or by_contract
-    target = resolve.client_target(client)
+    revision = client.spec_version
+    if client.client_http and revision == rev.LEGACY[0]:
+        raise ClientError(f"client: {revision} has another transport over HTTP; drop --http")
+    scenes = _Scenes(client, resolve.client_target(client))
     tidy()
-    fit = (
-        name
-        for name, part in scenarios().items()
-        if not (part.on_stdio if http else part.protection)
-    )
-    names = dict.fromkeys(client.scenario or fit)
-    played: list[Played] = []
-    interrupted = False
-    try:
-        for name in names:
-            lacks = _lacks(name, http=http)
-            if lacks and client.scenario:
-                raise ClientError(f"client: the scenario {name} {lacks}")
-            handlers = [official(name), BASIC] if by_contract else [name]
-            if not handlers[0]:
-                handlers = [name] if client.scenario else []
-            reason = f"it {lacks}" if lacks else "the official suite has no such scenario"
-            one = Played(PlayedScenario(name, ScenarioOutcome.LEFT_OUT, reason))
-            for handler in dict.fromkeys(handlers) if not lacks else ():
-                if not (one.recordings and _knows(one)):
-                    left = MOST - sum(earlier.size for earlier in played)
-                    one = _play(client, target, name, handler, left, http=http)
-            played.append(one)
-            on_played(one)
-    except KeyboardInterrupt:  # what was done is judged
-        interrupted = True
-    names_given = ("client_http", "sandbox", "online")
+    names = [*dict.fromkeys(client.scenario or scenes.fit())]
+    part, count = client.shard or (1, 1)
+    played, interrupted = _played(scenes, names[part - 1 :: count], client.client_jobs, on_played)
+    names_given = ("client_http", "sandbox", "online", "spec_version")
     given = {name: value for name in names_given if (value := getattr(client, name))}
     again = ("client", "-v", *words(given, "client"))
     done = tuple(one.scenario for one in played)
-    lacking = list(troubles(done))
-    if by_contract and not any(one.recordings for one in played):
+    troubled = list(troubles(done))  # reports say these of each scenario
+    lacking = [*troubled]
+    if scenes.by_contract and not any(one.recordings for one in played):
         lacking.append(f"without {SERVER} in its command, a client gets the URL of a server")
+    recordings = [found for one in played for found in one.recordings]
     run = judge.judge(
-        [found for one in played for found in one.recordings],
+        recordings,
         judge.CLIENT,
         choice,
         (*again, *(client.origin or ("--", *client.client))),
         command=client.client,
     )
+    broke = judge.broken(recordings, choice)
+    done = tuple(replace(one, broke=tuple(sorted(broke.get(one.name, ())))) for one in done)
     execution = replace(run.execution, interrupted=interrupted)
     if any(one.outcome.is_whole for one in done) or run.of(Outcome.FAIL, Outcome.WARN):
-        execution = replace(execution, notes=tuple(lacking))
+        execution = replace(execution, notes=tuple(lacking[len(troubled) :]))
     else:
         run = replace(run, trouble="; ".join((*lacking, *filter(None, [run.trouble]))))
-    return replace(run, scenarios=done, execution=execution)
+    strict = client.scenario_baseline
+    return replace(run, scenarios=done, execution=execution, scenarios_count=strict)
+
+
+def _played(
+    scenes: "_Scenes", names: Sequence[str], jobs: int, on_played: Callable[[Played], object]
+) -> tuple[list[Played], bool]:
+    """Run a client in scenarios, some at a time; return what came of them, and whether it ended.
+
+    Args:
+        jobs: the number of clients at a time.
+        on_played: called after each scenario, in their order.
+    """
+    played: list[Played] = []
+    with ThreadPoolExecutor(jobs) as pool:
+        found = [pool.submit(scenes.play, name) for name in names]
+        try:
+            for one in found:
+                played.append(one.result())
+                on_played(played[-1])
+        except BaseException as error:
+            more = [one for one in found[len(played) :] if one.done() and not one.exception()]
+            pool.shutdown(wait=False, cancel_futures=True)
+            scenes.running.end()
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            return [*played, *(one.result() for one in more)], True  # what was done is judged
+    return played, False
+
+
+class _Scenes:
+    """A client, and all that its scenarios share.
+
+    Attributes:
+        by_contract: whether it follows the contract of the official conformance suite.
+        running: the clients that run.
+    """
+
+    def __init__(self, client: Settings, target: Target) -> None:
+        self.by_contract = not drive.names_server(client.client)
+        self.running = LiveClients()
+        self._client, self._target = client, target
+        self._http = client.client_http or self.by_contract
+        self._left, self._lock = MOST, threading.Lock()
+
+    def fit(self) -> list[str]:
+        """Return the names of the scenarios over the transport, and in the revision."""
+        revision = self._client.spec_version
+        return [
+            name
+            for name, part in scenarios().items()
+            if not (part.on_stdio if self._http else part.protection)
+            and not (revision and without(name, revision))
+        ]
+
+    def play(self, name: str) -> Played:
+        """Run the client in a scenario.
+
+        Raises:
+            ClientError: it cannot be run, or the user named a scenario that lacks something.
+        """
+        named = self._client.scenario
+        lacks = self._lacks(name)
+        if lacks and named:
+            raise ClientError(f"client: the scenario {name} {lacks}")
+        handlers = [official(name), BASIC] if self.by_contract else [name]
+        if not handlers[0]:
+            handlers = [name] if named else []
+        reason = f"it {lacks}" if lacks else "the official suite has no such scenario"
+        left_out = PlayedScenario(name, why=reason, revision=self._client.spec_version)
+        one = Played(left_out)
+        for handler in dict.fromkeys(handlers) if not lacks else ():
+            if not (one.recordings and _knows(one)):
+                one = self._run(name, handler)
+        with self._lock:
+            self._left -= one.size
+        return one
+
+    def _lacks(self, name: str) -> str:
+        """Return what a scenario needs and does not have."""
+        part, revision = find(name), self._client.spec_version
+        if self._http and part.on_stdio:
+            return "needs stdio"
+        if revision and (why := without(name, revision)):
+            return f"is not played in {revision}: {why}"
+        if part.protection is None:
+            return ""
+        if not self._http:
+            return "needs --http"
+        return "" if importlib.util.find_spec("joserfc") else "needs mcp-touchstone[http-auth]"
+
+    def _run(self, name: str, handler: str) -> Played:
+        client = self._client
+        try:
+            return drive.play(
+                self._target,
+                name,
+                client.save and client.save / name,
+                http=self._http,
+                limit=client.client_timeout,
+                known_as=handler,
+                most=max(1, min(drive.MOST, self._left // client.client_jobs)),
+                revision=client.spec_version,
+                running=self.running,
+            )
+        except OSError as error:
+            raise ClientError(f"client: {error.filename or name}: {error.strerror}") from error
 
 
 def _knows(one: Played) -> bool:
     """Whether a client took a step of a scenario, or ended well; else it may have no handler."""
     called = any("tools/call" in course.methods(each) for each in one.recordings)
     return called or not one.scenario.status
-
-
-def _lacks(name: str, *, http: bool) -> str:
-    """Return what a scenario needs and does not have."""
-    part = find(name)
-    if http and part.on_stdio:
-        return "needs stdio"
-    if part.protection is None:
-        return ""
-    if not http:
-        return "needs --http"
-    return "" if importlib.util.find_spec("joserfc") else "needs mcp-touchstone[http-auth]"
-
-
-def _play(
-    client: Settings, target: Target, name: str, handler: str, left: int, *, http: bool
-) -> Played:
-    try:
-        return drive.play(
-            target,
-            name,
-            client.save and client.save / name,
-            http=http,
-            limit=client.client_timeout,
-            known_as=handler,
-            most=max(1, min(drive.MOST, left)),
-        )
-    except OSError as error:
-        raise ClientError(f"client: {error.filename or name}: {error.strerror}") from error

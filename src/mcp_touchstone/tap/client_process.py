@@ -1,11 +1,12 @@
 """A client under test, with all that it starts: started like a server, and ended as one family."""
 
+import contextlib
 import json
 import os
 import socket
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
@@ -179,3 +180,31 @@ class ClientProcess:
         with self._reported:
             self.ended = True
             self._reported.notify_all()
+
+
+class LiveClients:
+    """The clients that run at a moment, in several threads."""
+
+    def __init__(self) -> None:
+        self._lock, self._clients, self._over = threading.Lock(), set[ClientProcess](), False
+
+    @contextlib.contextmanager
+    def holds(self, client: ClientProcess) -> Iterator[None]:
+        """Know a client in this block."""
+        with self._lock:
+            self._clients.add(client)
+            over = self._over
+        if over:
+            client.kill()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._clients.discard(client)
+
+    def end(self) -> None:
+        """Kill them, and those that come later."""
+        with self._lock:
+            self._over, left = True, [*self._clients]
+        for client in left:
+            client.kill()

@@ -1,9 +1,12 @@
 """What came of a scenario, by the lines of the client; its exit status is evidence only."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.parts import stepper
 from mcp_touchstone.parts.part import VERSION, Part
 from mcp_touchstone.results.played import PlayedScenario, ScenarioOutcome
 from mcp_touchstone.tap.recording import Recording
@@ -11,8 +14,8 @@ from mcp_touchstone.transport.process import signal_name
 from mcp_touchstone.wire.events import Happened, Side
 from mcp_touchstone.wire.framing import read, value_in
 
-STEPS: Final = {"list": "tools/list", "call": "tools/call"}
-"""Step of a scenario -> the request that a client sends for it."""
+OPENING: Final = {"initialize", "server/discover", "ping"}
+"""What a client sends before a revision is agreed."""
 
 
 def end(status: int | None) -> str:
@@ -28,24 +31,32 @@ def end(status: int | None) -> str:
 
 
 def outcome(
-    name: str, part: type[Part], status: int | None, spoke: Sequence[Recording], limit: float
+    one: PlayedScenario,
+    part: type[Part],
+    status: int | None,
+    spoke: Sequence[Recording],
+    limit: float,
 ) -> PlayedScenario:
     """Return what came of a scenario.
 
     Args:
-        name: the scenario.
+        one: the scenario, and the only revision that our server spoke, if there is one.
         part: what our server played.
         status: the exit status of the client, negative for a signal; None if it did not end.
         spoke: the conversations in which the client said something.
         limit: the seconds that it had.
     """
-    said = [method for one in spoke for method in methods(one)]
-    opens, modern = "initialize" in said, any(_is_modern(one) for one in spoke)
+    said = [method for talk in spoke for method in methods(talk)]
+    opens, modern = "initialize" in said, any(_is_modern(talk) for talk in spoke)
     left_out = ""
     if part.modern and not part.both and opens and not modern:
         left_out = "the client speaks no revision without a session"
     if not part.modern and modern and not opens:
         left_out = "the client speaks no revision with a session"
+    offered = {version for talk in spoke for version in offers(talk)}
+    goes_on = not {*said} <= OPENING
+    if one.revision and not (goes_on or part.modern) and offered and one.revision not in offered:
+        left_out = f"the client does not speak {one.revision}"
     what, why = ScenarioOutcome.JUDGED, ""
     if status is None:
         what, why = ScenarioOutcome.UNENDED, f"the client did not end within {limit:g} s"
@@ -60,26 +71,32 @@ def outcome(
         what = ScenarioOutcome.REFUSED
     elif status and not _took_all(part, said):
         what, why = ScenarioOutcome.CRASHED, f"the client ended with exit status {status}"
-    return PlayedScenario(name, what, why, status)
+    return replace(one, outcome=what, why=why, status=status)
 
 
 def _took_all(part: type[Part], said: Sequence[str]) -> bool:
     """Whether a client sent a request for each step, so that its status tells nothing more."""
-    return all(
-        said.count(method) >= sum(step in one for one in part.steps)
-        for step, method in STEPS.items()
-    )
+    wanted = Counter(filter(None, map(stepper.method, stepper.flat(part.steps))))
+    elsewhere = {"resources/subscribe", "resources/unsubscribe"} if part.modern else set[str]()
+    return all(said.count(one) >= count or one in elsewhere for one, count in wanted.items())
 
 
 def _messages(one: Recording) -> Iterator[Any]:
-    for row in one.rows:
-        value = read(row.line).value if row.side is Side.CLIENT else None
+    for row in (row for row in one.rows if row.side is Side.CLIENT and row.headers is None):
+        value = read(row.line).value
         yield from value if isinstance(value, list) else [value]
 
 
 def methods(one: Recording) -> Iterator[str]:
     """Yield the methods of a client, one for each message."""
     return (str(value_in(message, "method")) for message in _messages(one))
+
+
+def offers(one: Recording) -> Iterator[str]:
+    """Yield the revisions that a client wants, one for each ``initialize``."""
+    for message in _messages(one):
+        if value_in(message, "method") == "initialize":
+            yield str(value_in(message, "params", "protocolVersion"))
 
 
 def _is_modern(one: Recording) -> bool:

@@ -19,7 +19,7 @@ from mcp_touchstone.runtime.open_folder import Folder, open_folder
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.runtime.secrets import arguments
 from mcp_touchstone.tap import course, recording
-from mcp_touchstone.tap.client_process import ClientProcess
+from mcp_touchstone.tap.client_process import ClientProcess, LiveClients
 from mcp_touchstone.tap.http_stage import PartServer
 from mcp_touchstone.tap.recording import Recorder, Recording
 from mcp_touchstone.tap.stage import CONVERSATIONS, Stage
@@ -28,6 +28,9 @@ from mcp_touchstone.wire.events import Happened, Side
 
 SERVER: Final = "{server}"
 """Replaced in the command of a client by the command of our server, or by its URL."""
+
+SERVER_LINE: Final = "{server_line}"
+"""The same as one word, for a client that splits it by itself."""
 
 LIMIT: Final = 30.0
 """Seconds that a client has for a scenario, as in the official conformance suite."""
@@ -68,6 +71,8 @@ def play(
     limit: float = LIMIT,
     known_as: str = "",
     most: int = MOST,
+    revision: str = "",
+    running: LiveClients | None = None,
 ) -> Played:
     """Run a client against our server in one scenario.
 
@@ -79,18 +84,21 @@ def play(
         limit: seconds for the client.
         known_as: the name of the scenario for the client, if it is another one.
         most: greatest size of the recordings, in bytes.
+        revision: the only one that our server speaks; empty for those of the scenario's era.
+        running: the clients that another thread may end.
 
     Raises:
         ClientError: it cannot be started.
         OSError: the recordings cannot be written.
     """
-    part = find(name)
+    part = find(name, revision)
     saved = None if folder is None else _emptied(folder)
     with contextlib.ExitStack() as stack:
         with interrupts.held():
             place = stack.enter_context(scratch.held())
             world = stack.enter_context(target.make_world())
-        scene = _Scene(target, name, known_as or name, place, world, most)
+        among = running or LiveClients()
+        scene = _Scene(target, name, part, known_as or name, place, world, most, among)
         run = scene.over_http if http else scene.on_stdio
         status, said, recorders, trouble = run(stack, limit)
     raws = [bytes(one.kept) for one in recorders]
@@ -106,10 +114,10 @@ def play(
             saved.write(f"{name}-{n}{recording.SUFFIX}", raw)
     size = sum(map(len, raws))
     if trouble:
-        crashed = PlayedScenario(name, ScenarioOutcome.CRASHED, trouble, status)
+        crashed = PlayedScenario(name, ScenarioOutcome.CRASHED, trouble, status, revision)
         return Played(crashed, [], said, size)
     spoke = [one for one in found if any(row.side is Side.CLIENT for row in one.rows)]
-    came = course.outcome(name, part, status, spoke, limit)
+    came = course.outcome(PlayedScenario(name, revision=revision), part, status, spoke, limit)
     if found and not spoke and not http:  # the tap records also if nobody comes
         came = replace(came, why=f"the client connected and sent nothing (exit status {status})")
     return Played(came, spoke, said, size)
@@ -131,10 +139,12 @@ class _Scene:
 
     target: Target
     name: str
+    part: type[Part]
     known_as: str
     place: Path
     world: World
     most: int
+    running: LiveClients
 
     def on_stdio(self, stack: contextlib.ExitStack, limit: float) -> Run:
         """Run the client with a command that stands in for our server."""
@@ -150,8 +160,8 @@ class _Scene:
             recorders.append(Recorder(None, self._about(), hidden, max(1, left)))
             return recorders[-1]
 
-        stage.begin(find(self.name), record, client.listen)
-        with self.world.limit.ending(client.kill):
+        stage.begin(self.part, record, client.listen)
+        with self.world.limit.ending(client.kill), self.running.holds(client):
             client.begin([*self._filled(stage.command, http=False)])
             status = client.wait(limit)
         stage.await_ends() if status is not None else stage.abandon()
@@ -166,7 +176,7 @@ class _Scene:
 
     def over_http(self, stack: contextlib.ExitStack, limit: float) -> Run:
         """Run the client with the URL of our server."""
-        part = find(self.name)
+        part = self.part
         client = stack.enter_context(self._client([*self._filled([ANYWHERE], http=True)]))
 
         def record(url: str) -> Recorder:
@@ -187,7 +197,7 @@ class _Scene:
             stack.callback(guard.close)
             guard.protect(url)
             known = guard.known()
-        with self.world.limit.ending(client.kill):
+        with self.world.limit.ending(client.kill), self.running.holds(client):
             client.begin([*self._filled([url], http=True)], self._context(**known) if known else {})
             status = client.wait(limit)
         recorder.event(course.end(status))
@@ -195,12 +205,19 @@ class _Scene:
         return status, client.said(), [recorder], self._excess([recorder])
 
     def _about(self) -> dict[str, str]:
-        return {"scenario": self.name, "revision": _spoken(find(self.name))}
+        return {"scenario": self.name, "revision": self._revision}
+
+    @property
+    def _revision(self) -> str:
+        """The revision that the client is told: the newest one of the era, or the only one."""
+        only = self.part.versions
+        newest = rev.LATEST_MODERN if self.part.modern else rev.LATEST_LEGACY
+        return only[0] if len(only) == 1 else newest
 
     def _client(self, words: Sequence[str]) -> ClientProcess:
         more = {
             "MCP_CONFORMANCE_SCENARIO": self.known_as,
-            "MCP_CONFORMANCE_PROTOCOL_VERSION": _spoken(find(self.name)),
+            "MCP_CONFORMANCE_PROTOCOL_VERSION": self._revision,
             **self._context(),
         }
         with interrupts.held():
@@ -208,19 +225,20 @@ class _Scene:
 
     def _context(self, **known: str) -> dict[str, str]:
         """Return the variable with the steps, and with what the client knows before."""
-        context = {"name": self.known_as, "steps": find(self.name).steps, **known}
+        context = {"name": self.known_as, "steps": self.part.steps, **known}
         return {"MCP_CONFORMANCE_CONTEXT": json.dumps(context)}
 
     def _filled(self, server: Sequence[str], *, http: bool) -> Iterator[str]:
         """Yield the words of the client's command."""
         command = self.target.command_in(self.world.root)
-        if http and not any(SERVER in word for word in command):
+        if http and not names_server(command):
             command = (*command, SERVER)
         for word in command:
             if word == SERVER:
                 yield from server
             else:
-                yield word.replace(SERVER, shlex.join(server))
+                line = shlex.join(server)
+                yield word.replace(SERVER, line).replace(SERVER_LINE, line)
 
     def _excess(self, recorders: Sequence[Recorder]) -> str:
         full = any(one.full for one in recorders)
@@ -229,8 +247,9 @@ class _Scene:
         return f"the conversation has more than {self.most >> 10:,} KiB" if full else ""
 
 
-def _spoken(part: type[Part]) -> str:
-    return rev.LATEST_MODERN if part.modern else rev.LATEST_LEGACY
+def names_server(command: Sequence[str]) -> bool:
+    """Whether a command has a place for our server."""
+    return any(SERVER in word or SERVER_LINE in word for word in command)
 
 
 def _emptied(folder: Path) -> Folder:

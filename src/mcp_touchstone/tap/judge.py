@@ -1,5 +1,6 @@
 """Verdicts on both sides of recorded conversations, by the rules on all traffic."""
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Clause, Transport
 from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.loader import CLIENTS, CONFORMANCE, load
-from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.catalog.scenario import Ambient, Registry
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.stages import fold
 from mcp_touchstone.judging import ambient
@@ -78,6 +79,19 @@ def judge(  # noqa: PLR0917  (two callers)
     )
 
 
+def broken(recordings: Iterable[Recording], choice: Choice) -> dict[str, set[str]]:
+    """Return the rules on clients that the recordings of each scenario break, as they count."""
+    registry, found = load(CLIENTS), dict[str, set[str]]()
+    replays = [replay(one) for one in recordings]
+    for one in (*replays, *_eras(replays)):
+        record = one.client_record()
+        for case, clauses in _rules(registry, choice, one.revision, one.transport):
+            with contextlib.suppress(Exception):  # the verdict of the rule says so
+                names = {clause for clause, _line in ambient.breaches(case, record, clauses)}
+                found.setdefault(one.source.scenario, set()).update(names)
+    return found
+
+
 def _eras(replays: Sequence[Replay]) -> list[Replay]:
     """Return what clients said before they fell back to initialize, as conversations.
 
@@ -111,16 +125,7 @@ def results_of(
 ) -> Iterator[CaseResult]:
     """Yield what the rules of a suite find in records of one revision and transport."""
     revision, transport = where
-    for case in registry.ambients:
-        clauses = tuple(
-            clause
-            for clause in case.clauses
-            if revision in clause.revisions
-            and transport in clause.transports
-            and choice.takes(case, clause)
-        )
-        if not clauses:
-            continue
+    for case, clauses in _rules(registry, choice, revision, transport):
         planned = PlannedCase(case, revision, clauses)
         try:
             judged = ambient.judge(case, records, clauses)
@@ -137,6 +142,22 @@ def results_of(
             for one, nothing in zip(judged, unseen, strict=True)
         )
         yield CaseResult(planned, tuple(judgements))
+
+
+def _rules(
+    registry: Registry, choice: Choice, revision: str, transport: Transport
+) -> Iterator[tuple[Ambient, tuple[Clause, ...]]]:
+    """Yield the selected rules with their clauses that apply."""
+    for case in registry.ambients:
+        clauses = tuple(
+            clause
+            for clause in case.clauses
+            if revision in clause.revisions
+            and transport in clause.transports
+            and choice.takes(case, clause)
+        )
+        if clauses:
+            yield case, clauses
 
 
 def _subject(replays: Iterable[Replay], side: str, **known: Any) -> Subject:

@@ -6,6 +6,7 @@ of the text. What only some readers need is imported there, so that ``--help`` d
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +30,7 @@ SANDBOXES: Final = ("auto", "unshare", "bwrap", "off")
 
 HOUR: Final = 3600
 MOST_JOBS: Final = 64
+MOST_CLIENTS: Final = 16
 MOST_MIB: Final = 1 << 20
 MOST_EXAMPLES: Final = 999_999_999
 MOST_REQUESTS: Final = 1_000_000
@@ -102,6 +104,19 @@ def variable(text: str) -> tuple[str, str]:
     if not name or not equals:
         raise ValueError(f"{text}: write NAME=VALUE")
     return name, value
+
+
+def step(text: str) -> tuple[str, str]:
+    """Read ``METHOD=COMMAND``, or a command for all other methods."""
+    found = re.fullmatch(r"([a-z]+(?:/[A-Za-z]+)+)=(.*)", text, re.DOTALL)
+    method, command = found.groups() if found else ("*", text)
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from error
+    if not words:
+        raise ValueError(f"{text!r} has no command; write METHOD=COMMAND")
+    return method, command
 
 
 def header(text: str) -> tuple[str, str]:

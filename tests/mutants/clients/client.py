@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.parts import stepper
 from mcp_touchstone.parts.scenarios import find
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.recording import Recorder, Recording
@@ -71,8 +72,8 @@ class Mutant:
             unknown version; "fetches" what schemas and elicitations name, or "opens" files that
             schemas name; is "dual" and asks a legacy server for 2026-07-28 first; "keys" its
             fallback to the error -32601; "skips" an empty cursor; "stops" at the first page;
-            "repeats" the last one; "caches" the first list; "stays" without a server that exited;
-            is "deaf" to its standard error.
+            "repeats" the last one; "caches" the first list; "crosses" the results of two calls;
+            "stays" without a server that exited; is "deaf" to its standard error.
         last: bytes that it writes before the end.
         event: an event before the end of its input.
         fails: whether it fails at a message of the server.
@@ -113,6 +114,7 @@ class Client:
         self._recorder = recorder
         self._number = 0
         self._tools: list[str] = []
+        self._results: list[str] = []
         self._modern = find(mutant.scenario).modern
 
     def run(self) -> None:
@@ -155,29 +157,43 @@ class Client:
 
     def _step(self, step: Json) -> None:
         if "list" in step:
-            if "caches" in self._habits and self._tools:
-                return
-            self._tools = []
-            cursor: Json = {}
-            while True:
-                result = self._request("tools/list", cursor).get("result", {})
-                self._fetch(json.dumps(result))
-                self._tools += [tool["name"] for tool in result.get("tools", [])]
-                if "nextCursor" not in result and cursor and "repeats" in self._habits:
-                    self._request("tools/list", cursor)
-                if (
-                    "nextCursor" not in result
-                    or "stops" in self._habits
-                    or ("skips" in self._habits and not result["nextCursor"])
-                ):
-                    return
-                cursor = {"cursor": result["nextCursor"]}
-        if step["call"] == "*":
+            self._list(step)
+        elif "call" not in step:
+            self._other(step)
+        elif step["call"] == "*":
             for name in self._tools:
                 self._step({**step, "call": name})
+        else:
+            self._call(step)
+
+    def _list(self, step: Json) -> None:
+        if "caches" in self._habits and self._tools:
             return
-        given = step.get("arguments") or {k: step[k] for k in ("a", "b")}
+        what = step["list"]
+        self._tools = [] if what == "tools" else self._tools
+        cursor: Json = {}
+        while True:
+            result = self._request(stepper.method(step), cursor).get("result", {})
+            self._fetch(json.dumps(result))
+            self._tools += [tool["name"] for tool in result.get("tools", [])]
+            if "nextCursor" not in result and cursor and "repeats" in self._habits:
+                self._request("tools/list", cursor)
+            if (
+                "nextCursor" not in result
+                or "stops" in self._habits
+                or ("skips" in self._habits and not result["nextCursor"])
+            ):
+                return
+            cursor = {"cursor": result["nextCursor"]}
+
+    def _call(self, step: Json) -> None:
+        given = step.get("arguments") or {k: step[k] for k in ("a", "b") if k in step}
+        if "results" in step:
+            order = reversed if "crosses" in self._habits else list
+            given = {"results": [*order(self._results)]}
         params: Json = {"name": step["call"], "arguments": given}
+        if step.get("task"):
+            params["task"] = {}
         if step.get("progress"):
             params["_meta"] = {"progressToken": self._number + 1}
         if "cancel" in step:
@@ -192,6 +208,33 @@ class Client:
             more: Json = {"inputResponses": {k: self._answer(v) for k, v in wanted.items()}}
             more |= {k: result[k] for k in ("requestState",) if k in result}
             result = self._request("tools/call", {**params, **more}).get("result", {})
+
+    def _other(self, step: Json) -> None:
+        """Take a step that is no call."""
+        if "together" in step:
+            self._together(step["together"])
+        elif "wait" in step:
+            return
+        elif self._modern and {"subscribe", "unsubscribe"} & step.keys():
+            if "subscribe" in step:
+                wanted = {"notifications": {"resourceSubscriptions": [step["subscribe"]]}}
+                params = self._described(wanted)
+                self._say({"id": self._next(), "method": "subscriptions/listen", "params": params})
+        else:
+            self._request(stepper.method(step), _params(step))
+
+    def _together(self, steps: list[Json]) -> None:
+        """Call several tools, and read the answers by their ids."""
+        sent = []
+        for one in steps:
+            given = {"name": one["call"], "arguments": {k: one[k] for k in ("a", "b")}}
+            params = self._described(given)
+            sent.append(self._say({"id": self._next(), "method": "tools/call", "params": params}))
+        found: dict[int, str] = {}
+        while len(found) < len(sent):
+            message = json.loads(self._line())
+            found[message["id"]] = message["result"]["content"][0]["text"]
+        self._results = [found[one] for one in sent]
 
     def _answer(self, request: Json) -> Json:
         url = request.get("params", {}).get("mode") == "url"
@@ -261,6 +304,16 @@ class Client:
         for address in re.findall(rf'"(?:\$ref|url)": "({scheme}:[^"]+)"', text):
             with contextlib.suppress(OSError):
                 urllib.request.urlopen(address, timeout=10).close()  # noqa: S310  (ours)
+
+
+def _params(step: Json) -> Json:
+    """Return the params of a step that is no call."""
+    if "complete" in step:
+        ref = {"type": "ref/prompt", "name": step["complete"]}
+        return {"ref": ref, "argument": {"name": step["argument"], "value": step["value"]}}
+    names = {"prompt": "name", "read": "uri", "subscribe": "uri", "unsubscribe": "uri"}
+    more = {"arguments": step["arguments"]} if "arguments" in step else {}
+    return {names.get(k, k): v for k, v in step.items() if k not in {"arguments", "fails"}} | more
 
 
 def _raw(one: Json | bytes | Iterable[Json]) -> bytes:

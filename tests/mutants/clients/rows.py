@@ -99,6 +99,7 @@ MUTANTS: Final = [
         change=at("initialize", lambda m: [[m]]),
     ),
     Mutant("client-closes-input-first", event=Happened.SIGNALLED + "SIGTERM"),
+    Mutant("client-answers-by-id", "order", habits="crosses"),
     Mutant("client-only-messages", change=at("tools/list", lambda m: [b"hello\n", m])),
     Mutant(
         "client-no-embedded-newlines",

@@ -1,0 +1,113 @@
+"""A client that does one thing a process takes the steps of a scenario: one command for each step.
+
+It runs alone, by its path, with the standard library:
+``python -I -S stepper.py --step METHOD WORD ... --step METHOD WORD ...``.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+STEP = "--step"
+"""Begins a command; the next word is the method that it sends, or ANY."""
+
+ANY = "*"
+"""Stands for each method that has no command of its own."""
+
+BEYOND = {"results", "task"}
+"""Members of steps that one process cannot take: it knows no results of another one."""
+
+LISTS = {"templates": "resources/templates/list"}
+METHODS = {
+    "list": "{}/list",
+    "call": "tools/call",
+    "read": "resources/read",
+    "prompt": "prompts/get",
+    "complete": "completion/complete",
+    "level": "logging/setLevel",
+    "subscribe": "resources/subscribe",
+    "unsubscribe": "resources/unsubscribe",
+}
+"""Step -> the request that a client sends for it."""
+
+
+def method(step: dict[str, Any]) -> str:
+    """Return the method of a step; empty if it sends no request of its own."""
+    known = next((name for name in METHODS if name in step), "")
+    what = step[known] if known == "list" else ""
+    return LISTS.get(what) or METHODS.get(known, "").format(what)
+
+
+def flat(steps: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the steps, and those that are taken at the same time."""
+    for step in steps:
+        yield from step.get("together") or (step,)
+
+
+def arguments(step: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call, of a prompt or of a completion."""
+    if "complete" in step:
+        return {step["argument"]: step["value"]}
+    given: dict[str, Any] = step.get("arguments") or {n: step[n] for n in ("a", "b") if n in step}
+    return given
+
+
+def filled(command: Sequence[str], step: dict[str, Any]) -> Iterator[str]:
+    """Yield the words of a command for a step; the word ``{pairs}`` becomes one for each argument.
+
+    ``{tool}``, ``{prompt}``, ``{uri}`` and ``{level}`` are what the step names, ``{arguments}`` is
+    a JSON object, ``{pairs}`` are ``name=value``, and ``{method}`` is the request.
+    """
+    given = arguments(step)
+    texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()}
+    uri = next((step[name] for name in ("read", "subscribe", "unsubscribe") if name in step), "")
+    known = {
+        "{tool}": step.get("call", ""),
+        "{prompt}": step.get("prompt") or step.get("complete", ""),
+        "{uri}": uri,
+        "{level}": step.get("level", ""),
+        "{arguments}": json.dumps(given),
+        "{method}": method(step),
+    }
+    for word in command:
+        if word == "{pairs}":
+            yield from (f"{name}={value}" for name, value in texts.items())
+            continue
+        for name, value in known.items():
+            word = word.replace(name, value) if name in word else word  # noqa: PLW2901
+        yield word
+
+
+def commands(words: Sequence[str]) -> dict[str, list[str]]:
+    """Return the commands of a command line: method -> words."""
+    found: dict[str, list[str]] = {}
+    begins = [n for n, word in enumerate(words) if word == STEP]
+    for begin, end in zip(begins, [*begins[1:], len(words)], strict=True):
+        found[words[begin + 1]] = [*words[begin + 2 : end]]
+    return found
+
+
+def main() -> int:
+    """Take the steps; return the status of the first command that failed, and may not."""
+    known = commands(sys.argv[1:])
+    for step in json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"]:
+        if "wait" in step:
+            time.sleep(step["wait"])
+        running = []
+        for one in flat([step]):
+            command = known.get(method(one), known.get(ANY, [])) if method(one) else []
+            if command and not one.keys() & BEYOND:
+                running.append((one, subprocess.Popen([*filled(command, one)])))
+        for one, process in running:
+            status = process.wait()
+            if status and not one.get("fails"):
+                return status if status > 0 else 128 - status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

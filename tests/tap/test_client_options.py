@@ -1,0 +1,298 @@
+"""`mcp-touchstone client`: one revision, several clients at a time, shards, known outcomes."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_touchstone.cli import main
+from mcp_touchstone.parts import stepper
+from mcp_touchstone.parts.scenarios import find, scenarios, without
+from mcp_touchstone.tap.stage import Stage
+from tests.cases import cases
+from tests.tap.test_drive import CLOSE, GOOD, STATELESS, STEPS
+
+if os.name != "posix":
+    pytest.skip("signals of POSIX", allow_module_level=True)
+
+ASKED = GOOD.replace('"2025-11-25"', "__import__('os').environ['MCP_CONFORMANCE_PROTOCOL_VERSION']")
+MODERN = STATELESS + (
+    "say(id=1, method='server/discover', params={'_meta': meta})\n"
+    "sys.exit('error' in json.loads(server.stdout.readline()))\n"
+)
+BROKEN = "import os\nif os.environ['MCP_CONFORMANCE_SCENARIO'] == 'progress': raise SystemExit(4)\n"
+
+
+def run(tmp_path: Path, code: str, *options: str) -> int:
+    """Run a client; return the exit status of ours."""
+    words = [*options, "--json", str(tmp_path / "j"), "--", sys.executable, "-c", code]
+    return main(["client", *words, *([] if "--http" in options else ["{server}"])])
+
+
+def report(tmp_path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((tmp_path / "j").read_text())
+    return found
+
+
+def played(tmp_path: Path) -> dict[str, str]:
+    return {one["scenario"]: one["outcome"] for one in report(tmp_path)["scenarios"]}
+
+
+@cases("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+def test_a_scenario_runs_in_the_named_revision_whatever_the_client_would_choose(
+    tmp_path: Path, revision: str
+) -> None:
+    which = ("--spec-version", revision, "--scenario", "tools_call", "--scenario", "progress")
+
+    assert run(tmp_path, ASKED + STEPS + CLOSE, *which) == 0
+
+    found = report(tmp_path)
+    assert found["revisions"]["spoken"] == [revision]
+    assert {one["revision"] for one in found["scenarios"]} == {revision}
+
+
+def test_a_client_of_another_revision_is_left_out(tmp_path: Path) -> None:
+    code = GOOD.replace(
+        "server.stdout.readline()\nsay(method",
+        "if '2025-11-25' not in server.stdout.readline().decode(): sys.exit(1)\nsay(method",
+    )
+    where = ("--scenario", "tools_call", "--spec-version", "2025-06-18")
+
+    assert run(tmp_path, code, *where) == 0
+    assert report(tmp_path)["scenarios"][0]["why"] == "the client does not speak 2025-06-18"
+
+    assert run(tmp_path, ASKED + "sys.exit(1)\n", *where) == 2
+    assert played(tmp_path) == {"tools_call": "crashed"}
+
+
+def test_parts_of_both_eras_and_of_none_speak_the_named_revision(tmp_path: Path) -> None:
+    where = ("--scenario", "progress", "--spec-version", "2026-07-28")
+
+    assert run(tmp_path, MODERN, *where) == 0
+
+    assert report(tmp_path)["revisions"]["spoken"] == ["2026-07-28"]
+    both = find("auth", "2025-06-18")
+    assert (both.modern, both.both, both.spoken()) == (False, False, ["2025-06-18"])
+
+
+def test_each_scenario_that_fits_a_revision_is_played_once() -> None:
+    fit = {name for name in scenarios() if not without(name, "2026-07-28")}
+    assert {"cancel-stateless", "progress", "auth"} <= fit
+    assert not {"cancel", "questions", "older", "auth-2025-03-26"} & fit
+
+    fit = {name for name in scenarios() if not without(name, "2025-06-18")}
+    assert {"cancel", "questions", "older", "auth"} <= fit
+    assert not {"cancel-stateless", "restart", "auth-2025-03-26"} & fit
+
+
+def test_the_transport_of_2024_11_05_is_not_spoken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, GOOD, "--http", "--spec-version", "2024-11-05") == 2
+
+    assert "2024-11-05 has another transport over HTTP" in capsys.readouterr().err
+
+
+def test_clients_run_at_the_same_time_and_are_reported_in_order(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    wait = (
+        f"import os, pathlib, time\nthere = pathlib.Path({str(there)!r})\n"
+        "(there / os.environ['MCP_CONFORMANCE_SCENARIO']).touch()\n"
+        "while len([*there.iterdir()]) < 2: time.sleep(0.01)\n"
+    )
+    which = ("--scenario", "progress", "--scenario", "tools_call")
+
+    assert run(tmp_path, wait + GOOD + CLOSE, *which, "--jobs", "2") == 0
+
+    assert [*played(tmp_path)] == ["progress", "tools_call"]
+
+
+def test_an_interruption_ends_all_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = Stage.begin
+
+    def cut(*given: Any) -> None:
+        begin(*given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Stage, "begin", cut)
+    which = ("--scenario", "progress", "--scenario", "tools_call")
+
+    assert run(tmp_path, GOOD + "import time\ntime.sleep(60)", *which, "--jobs", "2") == 130
+
+
+def test_shards_have_each_scenario_once(tmp_path: Path) -> None:
+    names = ("tools_call", "progress", "pagination")
+    which = [word for name in names for word in ("--scenario", name)]
+    found: list[str] = []
+    for shard in ("1/2", "2/2"):
+        run(tmp_path, GOOD + CLOSE, *which, "--shard", shard)
+        found += played(tmp_path)
+
+    assert sorted(found) == sorted(names)
+
+
+def known(tmp_path: Path, outcome: str, *more: str) -> tuple[str, ...]:
+    file = tmp_path / "known.toml"
+    rows = ["[[known]]", 'scenario = "progress"', f'outcome = "{outcome}"', 'reason = "#12"', *more]
+    file.write_text("\n".join(rows) + "\n")
+    return "--baseline", str(file)
+
+
+BOTH = ("--scenario", "tools_call", "--scenario", "progress")
+
+
+def test_a_scenario_in_trouble_fails_only_if_scenarios_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = BROKEN + GOOD + CLOSE
+
+    assert run(tmp_path, code, *BOTH) == 0
+    assert run(tmp_path, code, *BOTH, "--scenario-baseline") == 1
+    assert "1 scenario not judged to the end" in capsys.readouterr().out
+    assert report(tmp_path)["gate"]["scenarios"] == 1
+    badge = str(tmp_path / "badge.json")
+    assert main(["report", str(tmp_path / "j"), "--badge", badge]) in {0, 1}
+    assert json.loads((tmp_path / "badge.json").read_text())["color"] == "red"
+
+
+def test_an_entry_accepts_what_came_of_a_scenario(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = known(tmp_path, "never connected")
+
+    assert run(tmp_path, BROKEN + GOOD + CLOSE, *BOTH, "--scenario-baseline", *file) == 0
+
+    assert report(tmp_path)["scenarios"][1]["known"] == "#12"
+    assert "#12" in capsys.readouterr().out
+
+
+@cases("did not end", "never connected")
+def test_an_entry_for_another_outcome_is_stale(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], outcome: str
+) -> None:
+    code = (BROKEN if outcome == "did not end" else "") + GOOD + CLOSE
+
+    assert run(tmp_path, code, *BOTH, *known(tmp_path, outcome)) == 1
+
+    assert "what came of the scenario now" in capsys.readouterr().out
+
+
+@cases(
+    ('scenario = "progres"\noutcome = "crashed"', "did you mean 'progress'"),
+    ('scenario = "progress"', "outcome must be one of"),
+    ('scenario = "progress"\noutcome = "judged"', "outcome must be one of"),
+    ('scenario = "progress"\nclause = "client-utf8"', "one of them"),
+)
+def test_a_wrong_entry_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], entry: str, why: str
+) -> None:
+    file = tmp_path / "known.toml"
+    file.write_text(f'[[known]]\n{entry}\nreason = "x"\n')
+
+    assert run(tmp_path, GOOD, "--baseline", str(file)) == 2
+
+    assert why in capsys.readouterr().err
+
+
+def test_an_update_writes_scenarios_beside_clauses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    few = {name: scenarios()[name] for name in ("tools_call", "progress")}
+    monkeypatch.setattr("mcp_touchstone.tap.check.scenarios", lambda: few)
+    again = "say(id=1, method='tools/list')\n"
+    code = BROKEN + GOOD + again + CLOSE
+
+    assert run(tmp_path, code, "--scenario-baseline", "--update-baseline") == 0
+
+    text = (tmp_path / "touchstone-baseline.toml").read_text()
+    assert 'scenario = "progress"' in text
+    assert 'clause = "client-request-id-unique"' in text
+    assert run(tmp_path, code, "--scenario-baseline") == 0
+    assert run(tmp_path, code, "--scenario-baseline", "--shard", "2/2") in {0, 2}
+    assert report(tmp_path).get("baseline", {}).get("stale") == []
+
+
+ONE_THING = """
+import os, shlex
+method, name, given, line = sys.argv[1:]
+server = subprocess.Popen(shlex.split(line), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+params["protocolVersion"] = os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"]
+say(id=1, method="initialize", params=params)
+server.stdout.readline()
+say(method="notifications/initialized")
+about = {"name": name, "arguments": json.loads(given)}
+about = {"uri": name} if method == "resources/read" else about
+say(id=2, method=method, params={} if method.endswith("list") else about)
+answer = json.loads(server.stdout.readline())
+"""
+
+
+def one_thing(tmp_path: Path) -> str:
+    """Write a program that sends one request, and return its words."""
+    head = GOOD.replace(GOOD.partition("info = ")[0], "\nimport json, subprocess, sys\n")
+    file = tmp_path / "one_thing.py"
+    file.write_text(
+        head.partition('say(id=1, method="initialize"')[0]
+        + ONE_THING
+        + CLOSE
+        + "sys.exit('error' in answer)\n"
+    )
+    return f"{sys.executable} {file}"
+
+
+@cases(("tools_call", 2), ("resources", 5), ("order", 3))
+def test_a_program_that_does_one_thing_takes_the_steps(
+    tmp_path: Path, scenario: str, processes: int
+) -> None:
+    program = one_thing(tmp_path)
+    words = [
+        *("--steps", f"{program} {{method}} {{tool}} {{arguments}} {{server_line}}"),
+        *("--steps", f"resources/read={program} {{method}} {{uri}} {{arguments}} {{server_line}}"),
+    ]
+
+    assert main(["client", "--scenario", scenario, "--json", str(tmp_path / "j"), *words]) == 0
+
+    assert played(tmp_path) == {scenario: "judged"}
+    assert report(tmp_path)["summary"]["processes"] == processes
+
+
+def test_a_step_without_a_command_is_passed_over(tmp_path: Path) -> None:
+    words = [
+        "--steps",
+        f"tools/list={one_thing(tmp_path)} {{method}} '' {{arguments}} {{server_line}}",
+    ]
+
+    assert main(["client", "--scenario", "tools_call", "--json", str(tmp_path / "j"), *words]) == 0
+
+    assert report(tmp_path)["summary"]["processes"] == 1
+
+
+def test_the_words_of_a_step_are_filled() -> None:
+    step = {"call": "add", "arguments": {"a": 2, "text": "x y"}}
+    command = ["call", "{tool}", "{pairs}", "--json={arguments}", "{method}"]
+
+    assert [*stepper.filled(command, step)] == [
+        *("call", "add", "a=2", "text=x y", '--json={"a": 2, "text": "x y"}', "tools/call")
+    ]
+
+
+@cases("'", "tools/list=", "")
+def test_steps_that_are_no_command_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["client", "--steps", text])
+
+    assert left.value.code == 2
+    assert "--steps" in capsys.readouterr().err
+
+
+def test_steps_exclude_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["client", "--steps", "x {server}", "--", "y"]) == 2
+
+    assert "keep one" in capsys.readouterr().err
