@@ -164,6 +164,7 @@ class Headers(parts.Part):
     """List tools with arguments for HTTP headers in 2026-07-28, some of them invalid."""
 
     modern = True
+    named = ("valid_tool",)
     GOOD: ClassVar = {
         "plain": "us-west 1",
         "odd": " Grüße,\n世界",
@@ -396,6 +397,7 @@ class Resume(parts.Part):
 
     http_fault = parts.DROPS
     may_fail = is_about_sessions = True
+    named = ("test_reconnection",)
 
     def call(self, request: parts.Json) -> None:
         """Ask, and answer later."""

@@ -33,6 +33,25 @@ FORM = {
     },
     "required": ["name", "count"],
 }
+DEFAULTS = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "default": "John Doe"},
+        "age": {"type": "integer", "default": 30},
+        "score": {"type": "number", "default": 95.5},
+        "status": {
+            "type": "string",
+            "enum": ["active", "inactive", "pending"],
+            "default": "active",
+        },
+        "verified": {"type": "boolean", "default": True},
+    },
+}
+"""The form for which clients of the official suite have an answer ready."""
+
+CONFIRM = {"type": "object", "properties": {"confirmed": {"type": "boolean"}}}
+"""Another one."""
+
 ADD: parts.Json = {"role": "user", "content": {"type": "text", "text": "Add 2 and 3."}}
 USE: parts.Json = {
     "role": "assistant",
@@ -100,9 +119,11 @@ class Questions(parts.Part):
     """Ask for a ping, roots, four samples and two elicitations, whatever the client declared."""
 
     is_about_sessions = True
+    named = ("test_client_elicitation_defaults",)
 
     def call(self, request: parts.Json) -> None:
         """Ask, and answer the call when all answers are there, or after a while."""
+        is_named = object_in(request, "params").get("name") in self.named
         open_ = {"ping": "ping", **{name: method for name, (method, _) in QUESTIONS.items()}}
         if self.revision < "2025-06-18":
             del open_["elicitation"]
@@ -122,6 +143,8 @@ class Questions(parts.Part):
         for name, method in list(open_.items()):
             params = QUESTIONS[name][1] if name in QUESTIONS else {}
             params = {**params, "url": self.canary + CONSENT} if name == "url" else params
+            if name == "elicitation" and is_named:
+                params = {**params, "requestedSchema": DEFAULTS}
             self.ask(method, partial(came, name), **params)
         self.later(PATIENCE, end)
 
@@ -288,11 +311,16 @@ class State(parts.Part):
 
     modern = may_fail = True
     steps = parts.TWICE
+    WITH_STATE, WITHOUT = "test_mrtr_echo_state", "test_mrtr_no_state"
+    named = (WITH_STATE, WITHOUT, "test_mrtr_unrelated", "test_mrtr_no_result_type")
     STATES = ('c3RhdGU=  +/ é\u2028\\"%41', '{"n": 1.0, "a" : [ ]}')
 
     def call(self, request: parts.Json) -> None:
         """Answer in up to three rounds, as far as the client can answer."""
         params = object_in(request, "params")
+        if params.get("name") in self.named:
+            self._call_named(request, params)
+            return
         can = object_in(params, "_meta", META + "clientCapabilities")
         state, given = params.get("requestState"), object_in(params, "inputResponses")
         wanted = {
@@ -313,6 +341,17 @@ class State(parts.Part):
             self._more(request, inputRequests=wanted)
         else:
             self.refuse(request, -32602, "Unknown requestState")
+
+    def _call_named(self, request: parts.Json, params: parts.Json) -> None:
+        """Answer a tool of the official scenario: it asks once, with a state or without one."""
+        asks = params["name"] in {self.WITH_STATE, self.WITHOUT}
+        if not asks or "inputResponses" in params:
+            super().call(request)
+            return
+        form = {"message": "Do you confirm?", "requestedSchema": CONFIRM}
+        wanted = {"confirm": {"method": "elicitation/create", "params": form}}
+        more = {"requestState": self.STATES[0]} if params["name"] == self.WITH_STATE else {}
+        self._more(request, inputRequests=wanted, **more)
 
     def _more(self, request: parts.Json, **more: Any) -> None:
         self.answer(request, {"resultType": "input_required", **more})

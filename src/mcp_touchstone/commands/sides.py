@@ -217,6 +217,7 @@ def _client(line: CommandLine) -> int:
             return
         name, outcome, why = one.scenario.name, one.scenario.outcome, one.scenario.why
         how = f"left out: {why}" if outcome is ScenarioOutcome.LEFT_OUT else "played"
+        how += f" as {one.scenario.played_as}" if one.scenario.played_as else ""
         say(f"  {name:<17} {how if outcome.is_whole else why}", flush=True)
         if not outcome.is_whole and why not in shown:  # mostly the rest has the same cause
             part = (find(name).__doc__ or "").partition("\n")[0]

@@ -224,6 +224,7 @@ class Part:
         may_fail: whether a client may report an error, so that its exit status means nothing.
         lingers: seconds that it goes on after the end of its input.
         on_stdio: whether it is for stdio only.
+        named: further tools, by which a client of the official suite finds the scenario.
         results: method -> the result of each request with it, whatever its parameters.
     """
 
@@ -240,6 +241,7 @@ class Part:
     official: ClassVar[str | None] = None
     capabilities: ClassVar[Json] = {"tools": {"listChanged": True}}
     results: ClassVar[Mapping[str, Json]] = {}
+    named: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
@@ -434,7 +436,9 @@ class Part:
         elif method == "tools/list" and (page := self.tools(params)) is None:
             self.refuse(request, INVALID_PARAMS, "Unknown cursor")
         elif method == "tools/list":
-            self.answer(request, {**self.cache, **(page or {})})
+            found = page or {}
+            more = [{"name": name, "inputSchema": {"type": "object"}} for name in self.named]
+            self.answer(request, {**self.cache, **found, "tools": [*found["tools"], *more]})
         else:
             more = self.cache if method.endswith("/list") else {}
             self.answer(request, {**self.results[method], **more})

@@ -40,6 +40,7 @@ class PlayedScenario:
         status: exit status of the client, negative for a signal; None if it has none.
         revision: the only one that our server spoke; empty for those of its era.
         broke: the rules that the client broke in it, sorted.
+        played_as: the name by which the client got it, if it had no handler for its own one.
         known: the reason given in the baseline for what came of it; empty without an entry.
     """
 
@@ -50,12 +51,14 @@ class PlayedScenario:
     revision: str = ""
     broke: tuple[str, ...] = ()
     known: str = ""
+    played_as: str = ""
 
     def document(self) -> dict[str, Any]:
         """Return the member of the JSON report."""
         more = {"why": self.why} if self.why else {}
         known = {} if self.status is None else {"exit_status": self.status}
         told = {"revision": self.revision, "broke": [*self.broke], "known": self.known}
+        told["played_as"] = self.played_as
         some = {name: value for name, value in told.items() if value}
         return {"scenario": self.name, "outcome": str(self.outcome), **more, **known, **some}
 
@@ -70,6 +73,7 @@ class PlayedScenario:
             row.get("revision", ""),
             tuple(row.get("broke", ())),
             row.get("known", ""),
+            row.get("played_as", ""),
         )
 
 

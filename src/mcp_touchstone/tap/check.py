@@ -158,6 +158,8 @@ class _Scenes:
         for handler in dict.fromkeys(handlers) if not lacks else ():
             if not (one.recordings and _knows(one)):
                 one = self._run(name, handler)
+                if handler != handlers[0]:
+                    one = replace(one, scenario=replace(one.scenario, played_as=handler))
         with self._lock:
             self._left -= one.size
         return one
