@@ -114,7 +114,7 @@ OWN = {
 """Request of a server -> the capability of the client that it belongs to."""
 
 
-@parts.scenario("questions", official="elicitation-sep1034-client-defaults")
+@parts.scenario("questions", official="elicitation-sep1034-client-defaults elicitation-defaults")
 class Questions(parts.Part):
     """Ask for a ping, roots, four samples and two elicitations, whatever the client declared."""
 

@@ -187,7 +187,10 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
         ("--unwrap", ".mcp.json"),
         ("--listen", "0", "--to", "http://127.0.0.1:9/mcp", "--report", "kept"),
     ],
-    "tap show": [(FOUND,)],
+    "tap show": [
+        (FOUND, "--tail", "9", "--method", "*", "--headers", "--until-broken"),
+        (FOUND, "--broken", "--html", "page.html"),
+    ],
     "judge": [
         (FOUND, "--side", "server", *ONE, "--select", "jsonrpc", *JUDGED),
         (FOUND, *QUIETLY),

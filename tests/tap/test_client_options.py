@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,12 @@ import pytest
 from mcp_touchstone.cli import main
 from mcp_touchstone.parts import stepper
 from mcp_touchstone.parts.scenarios import find, scenarios, without
+from mcp_touchstone.tap import client_process
+from mcp_touchstone.tap.client_process import STARTS
 from mcp_touchstone.tap.stage import Stage
 from tests.cases import cases
-from tests.tap.test_drive import CLOSE, GOOD, STATELESS, STEPS
+from tests.reference_client import CHECKOUT
+from tests.tap.test_drive import CLOSE, GOOD, STATELESS, STEPS, TRANSPORT
 
 if os.name != "posix":
     pytest.skip("signals of POSIX", allow_module_level=True)
@@ -122,6 +126,109 @@ def test_an_interruption_ends_all_clients(tmp_path: Path, monkeypatch: pytest.Mo
     which = ("--scenario", "progress", "--scenario", "tools_call")
 
     assert run(tmp_path, GOOD + "import time\ntime.sleep(60)", *which, "--jobs", "2") == 130
+
+
+def test_the_end_of_a_client_does_not_kill_one_that_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = []
+    monkeypatch.setattr(client_process, "sweep", lambda _mark: held.append(STARTS.locked()))
+
+    assert run(tmp_path, GOOD + CLOSE, "--scenario", "tools_call") == 0
+
+    assert held == [True]
+
+
+HANDLER = "import os\nif os.environ['MCP_CONFORMANCE_SCENARIO'] != {name!r}: raise SystemExit(9)\n"
+FINDS = """
+with post({"id": 2, "method": "tools/list"}, **session) as answer:
+    assert b"test_client_elicitation_defaults" in answer.read()
+"""
+
+
+@cases(
+    ("elicitation-sep1034-client-defaults", None),
+    ("elicitation-defaults", None),
+    ("tools_call", "tools_call"),
+)
+def test_a_client_of_the_official_suite_gets_each_name_and_then_tools_call(
+    tmp_path: Path, name: str, played_as: str | None
+) -> None:
+    code = HANDLER.format(name=name) + TRANSPORT + FINDS
+    words = ["--scenario", "questions", "--json", str(tmp_path / "j"), "--"]
+
+    assert main(["client", *words, sys.executable, "-c", code]) == 0
+
+    (found,) = report(tmp_path)["scenarios"]
+    assert (found["outcome"], found.get("played_as")) == ("judged", played_as)
+
+
+def bad_recording(tmp_path: Path) -> Path:
+    """Record a client that uses an id twice over HTTP."""
+    again = "post({'id': 1, 'method': 'tools/list'}, **session).close()\n"
+    words = ["--http", "--scenario", "tools_call", "--save", str(tmp_path / "r"), "-q", "--"]
+    assert main(["client", *words, sys.executable, "-c", TRANSPORT + again]) == 1
+    return tmp_path / "r" / "tools_call"
+
+
+@cases(
+    ((), ["initialize", "tools/list", "client-request-id-unique"], []),
+    (("--tail", "1"), [".jsonl"], ["notifications/initialized"]),
+    (("--method", "tools/*"), ["tools/list", "5"], ["notifications/initialized", "serverInfo"]),
+    (("--broken",), ["client-request-id-unique"], ["notifications/initialized"]),
+    (("--headers",), ["Mcp-Session-Id: ", "POST /mcp", "200 OK"], []),
+)
+def test_a_recording_is_shown_in_part(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    there: list[str],
+    absent: list[str],
+) -> None:
+    folder = bad_recording(tmp_path)
+    capsys.readouterr()
+
+    assert main(["tap", "show", str(folder), *options]) == 0
+
+    shown = capsys.readouterr().out
+    assert [one for one in there if one not in shown] == []
+    assert [one for one in absent if one in shown] == []
+
+
+def test_a_broken_rule_ends_the_lines_and_the_status_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = bad_recording(tmp_path)
+    capsys.readouterr()
+
+    assert main(["tap", "show", str(folder), "--until-broken"]) == 1
+
+    assert "client-request-id-unique" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_page_has_the_lines_and_no_markup_of_others(tmp_path: Path) -> None:
+    folder = bad_recording(tmp_path)
+    (file,) = folder.iterdir()
+    file.write_text(file.read_text().replace("add_numbers", "<script>alert(1)</script>"))
+
+    assert main(["tap", "show", str(folder), "--html", str(tmp_path / "p.html")]) == 0
+
+    text = (tmp_path / "p.html").read_text()
+    assert "client-request-id-unique" in text
+    assert "<script" not in text
+    assert "&lt;script" in text
+
+
+def test_the_table_of_official_scenarios_has_those_of_our_parts() -> None:
+    text = (CHECKOUT / "docs" / "guides" / "client-sdk.md").read_text("utf-8")
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    theirs, ours = (
+        {*re.findall("`([^`]+)`", " ".join(column))} for column in zip(*rows, strict=True)
+    )
+
+    assert ours <= {*scenarios()}
+    named = {word for part in scenarios().values() for word in (part.official or "").split()}
+    assert named - {"elicitation-defaults"} <= theirs
 
 
 def test_shards_have_each_scenario_once(tmp_path: Path) -> None:

@@ -157,11 +157,21 @@ def _wrap(options: argparse.Namespace) -> int:
 def _tap_show(line: CommandLine) -> int:
     from mcp_touchstone.tap import recording, show
 
-    options = line.options
-    width = console("auto").width
-    for number, one in enumerate(recording.read_all(options.folder)):
-        say(*([""] if number else []), *show.text(one, width))
-    return 0
+    options, width = line.options, console("auto").width
+    view = show.View(
+        options.tail, options.method, options.broken, options.headers, options.until_broken
+    )
+    found = recording.read_all(options.folder)
+    if options.html is not None:
+        from mcp_touchstone.tap import page
+
+        try:
+            options.html.write_text(page.html(found, view), "utf-8")
+        except OSError as error:
+            return complain(f"{options.html}: cannot be written: {error.strerror}")
+    for number, one in enumerate(found if options.html is None else ()):
+        say(*([""] if number else []), *show.text(one, width, view))
+    return int(options.until_broken and show.broken(found))
 
 
 def _judge(line: CommandLine) -> int:

@@ -434,12 +434,23 @@ def _tap(tap: Parser) -> None:
 
 def _tap_show(show: Parser) -> None:
     show.prog = "mcp-touchstone tap show"
-    show.usage = "mcp-touchstone tap show DIR"
+    show.usage = "mcp-touchstone tap show DIR [options]"
     show.description = (
         "Print recorded conversations: each line with its time, beside each request the line and\n"
         "the time of its answer, what was never answered, and which line broke which rule."
     )
     show.add_argument("folder", type=Path, metavar="DIR", help="folder, or one recording")
+    most = values.whole(1, 1_000_000)
+    own(show, "--tail", "print the last N lines only", "N", most, default=0)
+    own(show, "--method", "print this method only, or a pattern: tools/*", "METHOD", default="")
+    own(show, "--broken", "print lines that break a rule only")
+    own(show, "--headers", "print the recorded HTTP headers too")
+    own(
+        show,
+        "--until-broken",
+        "stop behind the first line that breaks a rule; exit with 1 if there is one",
+    )
+    own(show, "--html", "write the same as one HTML page in place of the screen", "FILE", Path)
 
 
 def _judge(judge: Parser) -> None:

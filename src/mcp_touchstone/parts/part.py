@@ -437,8 +437,8 @@ class Part:
             self.refuse(request, INVALID_PARAMS, "Unknown cursor")
         elif method == "tools/list":
             found = page or {}
-            more = [{"name": name, "inputSchema": {"type": "object"}} for name in self.named]
-            self.answer(request, {**self.cache, **found, "tools": [*found["tools"], *more]})
+            named = ({"name": name, "inputSchema": {"type": "object"}} for name in self.named)
+            self.answer(request, {**self.cache, **found, "tools": [*found["tools"], *named]})
         else:
             more = self.cache if method.endswith("/list") else {}
             self.answer(request, {**self.results[method], **more})
@@ -473,7 +473,8 @@ def scenario(name: str, official: str | None = None) -> Callable[[type[P]], type
 
     Args:
         name: the name of the scenario.
-        official: the scenario of the official conformance suite in which a client takes the steps;
+        official: the scenario of the official conformance suite in which a client takes the steps,
+            and behind a blank its other name;
             empty if there is none, None for the one that lists tools and calls the first.
 
     Raises:

@@ -33,6 +33,10 @@ LAST_LINES: Final = 6
 """Lines of its standard error that are shown."""
 
 
+STARTS: Final = threading.Lock()
+"""Held at the start of a client: the end of another one kills children that nobody knows yet."""
+
+
 class ClientError(UserError):
     """A client cannot be run; the message says why."""
 
@@ -76,13 +80,14 @@ class ClientProcess:
         if box is not None:
             box = replace(box, readable=(*box.readable, shown))
         try:
-            self._process = ServerProcess(
-                keeper(),
-                self,
-                env=self.env,
-                cwd=target.cwd_in(world.root),
-                sandbox=box,
-            )
+            with STARTS:
+                self._process = ServerProcess(
+                    keeper(),
+                    self,
+                    env=self.env,
+                    cwd=target.cwd_in(world.root),
+                    sandbox=box,
+                )
         except LaunchError as error:
             raise ClientError(f"client: {error}") from error
         watch(world, self._process)
@@ -144,7 +149,8 @@ class ClientProcess:
         """End it, and all that it started."""
         if self._process.ending is None:
             self._process.end(ENDING)
-            sweep(self._mark)
+            with STARTS:
+                sweep(self._mark)
 
     def __enter__(self) -> Self:
         return self

@@ -1,6 +1,8 @@
 """A recorded conversation as a sequence on a screen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final
 
 from mcp_touchstone.report.text import cut, plural
@@ -9,7 +11,7 @@ from mcp_touchstone.tap.judge import SIDES, breaches, trouble_of
 from mcp_touchstone.tap.recording import Recording, Row
 from mcp_touchstone.tap.replay import Replay, replay
 from mcp_touchstone.wire.events import Side
-from mcp_touchstone.wire.framing import Kind, brief, id_key, kind_of, object_in, read
+from mcp_touchstone.wire.framing import Kind, brief, id_key, kind_of, object_in, read, value_in
 from mcp_touchstone.wire.lifecycle import Asked
 from mcp_touchstone.wire.transcript import Transcript
 
@@ -18,31 +20,124 @@ SHOWN: Final = 60
 """Characters of a value on a line."""
 
 
-def text(recording: Recording, width: int) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which lines of a conversation are shown.
+
+    Attributes:
+        tail: the number of the last lines; 0 for all.
+        method: a method, or a pattern such as ``tools/*``: its requests, answers and notifications.
+        broken: whether only lines that break a rule are shown.
+        headers: whether the recorded HTTP headers are shown.
+        until_broken: whether nothing is shown after the first line that breaks a rule.
+    """
+
+    tail: int = 0
+    method: str = ""
+    broken: bool = False
+    headers: bool = False
+    until_broken: bool = False
+
+
+ALL: Final = View()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One line on the screen.
+
+    Attributes:
+        head: its number, its time and its direction.
+        said: what was said, in short.
+        beside: the answer to a request.
+        broke: the rules that it breaks, each with what was done.
+        headers: those that came with it.
+        method: the method that it is about; empty for none.
+    """
+
+    head: str
+    said: str
+    beside: str = ""
+    broke: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    method: str = ""
+
+    def text(self, width: int) -> Iterator[str]:
+        """Yield it as lines of the width of a screen."""
+        room = max(20, width - len(self.head) - (len(self.beside) + 2 if self.beside else 0))
+        yield f"{self.head}{cut(self.said, room)}{'  ' * bool(self.beside)}{self.beside}"
+        for header in self.headers:
+            yield cut(f"{'':>18}{header}", max(width, 40))
+        for note in self.broke:
+            yield cut(f"{'✗':>17} {note}", max(width, 40))
+
+
+def text(recording: Recording, width: int, view: View = ALL) -> Iterator[str]:
     """Yield the lines of a conversation, of the width of a screen.
 
     A request has the line and the time of its answer beside it; a broken rule is below its line.
     """
     one = replay(recording)
     yield from _head(one)
+    found = list(shown(one, view))
+    for line in found[-view.tail :]:
+        yield from line.text(width)
+    if view == ALL:
+        for who, asked in _unanswered(one):
+            yield f"never answered: {who} line {asked.line}, {safe(_asked(asked.value))}"
+
+
+def broken(recordings: Iterable[Recording]) -> bool:
+    """Whether a conversation breaks a rule."""
+    return any(True for one in recordings for side in SIDES for _ in breaches(replay(one), side))
+
+
+def shown(one: Replay, view: View) -> Iterator[Shown]:
+    """Yield the lines of a conversation that a view has."""
     notes: dict[int | None, list[str]] = {}
     for side in SIDES:
         for n, clause, actual in breaches(one, side):
-            notes.setdefault(n, []).append(f"{clause}: {actual}")
+            notes.setdefault(n, []).append(safe(f"{clause}: {actual}"))
     answers = dict(_answers(one.server)) | dict(_answers(one.client))
+    methods = dict(_methods(one))
+    heads = _headers(one.source) if view.headers else {}
     for n, row in one.lines:
-        number = str(n) if n else ""
-        beside = answers.get(n, "") if n else ""
-        head = f"{number:>5} {row.at:9.3f} {ARROWS[row.side]} "
-        said = safe(_said(row))
-        room = max(20, width - len(head) - (len(beside) + 2 if beside else 0))
-        yield f"{head}{cut(said, room)}{'  ' * bool(beside)}{beside}"
-        for note in notes.pop(n, ()) if n else ():
-            yield cut(f"{'✗':>17} {safe(note)}", max(width, 40))
-    for note in (note for rest in notes.values() for note in rest):
-        yield cut(f"{'✗':>17} {safe(note)}", max(width, 40))
-    for who, asked in _unanswered(one):
-        yield f"never answered: {who} line {asked.line}, {safe(_asked(asked.value))}"
+        line = Shown(
+            f"{n or '':>5} {row.at:9.3f} {ARROWS[row.side]} ",
+            safe(_said(row)),
+            answers.get(n, "") if n else "",
+            tuple(notes.pop(n, ())) if n else (),
+            heads.pop((row.exchange, row.side), ()),
+            methods.get(n, "") or str(value_in(read(row.line).value, "method") or ""),
+        )
+        is_about = not view.method or fnmatchcase(line.method, view.method)
+        if is_about and (line.broke or not view.broken):
+            yield line
+        if line.broke and view.until_broken:
+            return
+    rest = tuple(note for found in notes.values() for note in found)
+    if rest and not view.method:
+        yield Shown("", "broken by the whole conversation", broke=rest)
+
+
+def _methods(one: Replay) -> Iterator[tuple[int, str]]:
+    """Yield the method of each request, and that of the request of each answer."""
+    for transcript in (one.server, one.client):
+        for asked in transcript.session.asked:
+            yield asked.line, str(asked.method or "")
+            if (answer := transcript.answer_to(asked.line)) is not None:
+                yield answer[0].n, str(asked.method or "")
+
+
+def _headers(source: Recording) -> dict[tuple[int, Side], tuple[str, ...]]:
+    """Return the lines of the head of each request and response."""
+    return {
+        (row.exchange, row.side): tuple(
+            map(safe, (row.text, *(f"{name}: {value}" for name, value in row.headers)))
+        )
+        for row in source.rows
+        if row.headers is not None
+    }
 
 
 def _head(one: Replay) -> Iterator[str]:
