@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mcp_touchstone.config.parser import CommandLine
 
-JUDGING: Final = {"check", "init", "recon", "golden", "load", "client", "gateway"}
+JUDGING: Final = {"check", "approve", "init", "recon", "golden", "load", "client", "gateway"}
 """Commands that start programs of others."""
 
 RARELY: Final = (500_000, 50, 50)
@@ -69,7 +69,7 @@ def _main(words: list[str], *, ours: bool) -> int:
 def _run(line: CommandLine) -> int:
     """Run the command of a line other than ``serve``; import only what it needs."""
     match line.options.subcommand:
-        case "check":
+        case "check" | "approve":
             from mcp_touchstone.commands.check import run
         case "init" | "recon" | "load" | "golden" | "bridge":
             from mcp_touchstone.commands.servers import run

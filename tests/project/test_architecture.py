@@ -128,6 +128,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "gate": {"catalog", "runtime", "results", "engine"},
     "golden": {
         "catalog",
+        "discovery",
         "runtime",
         "wire",
         "samples",

@@ -62,6 +62,25 @@ def version(text: str) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class PackageOrigin:
+    """The package that a server is started from.
+
+    Attributes:
+        kind: ``npm``, ``pypi``, ``image``, or ``files`` of the user.
+        folder: where its files are; empty for an image.
+        files: its files, relative to the folder; empty for all with code below it.
+        seal: the digest that its registry gives it: npm's integrity, or that of an image.
+    """
+
+    kind: str
+    name: str
+    version: str
+    folder: str
+    files: tuple[str, ...] = ()
+    seal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SdkIdentity:
     """The SDKs of a server.
 
@@ -70,12 +89,14 @@ class SdkIdentity:
         packages: its other packages that advisories are about.
         hint: the SDK that error texts look like; proves nothing, empty if there is none.
         needless: whether it makes no difference: the server is ours.
+        origin: the package that it is started from; None if that is unknown.
     """
 
     sdks: tuple[Sdk, ...] = ()
     hint: str = ""
     needless: bool = False
     packages: tuple[Sdk, ...] = ()
+    origin: PackageOrigin | None = None
 
     def __str__(self) -> str:
         """Return it as text: names and versions, or that it is unknown."""

@@ -20,6 +20,7 @@ from mcp_touchstone.runtime.console import say
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
     from typing import Any
 
     from mcp_touchstone.advisories.known import Scanned
@@ -37,6 +38,9 @@ def run(line: CommandLine) -> int:
     """Check the servers of a command line; return the exit status."""
     from mcp_touchstone.config import resolve
 
+    if line.options.subcommand == "approve":
+        line.options.update_lock = True
+        line.options.suite = getattr(line.options, "suite", "security")
     watches = line.options.watch is not None
     if line.options.record is not None:
         return complain("--from and --watch: keep one") if watches else _check_record(line)
@@ -157,6 +161,7 @@ def _check_one(
     book = resolve.book(settings)
     old = older(settings)
     _check_budget(settings)
+    _check_lock(settings)
     scanned = _scanned(settings)
     screen = _Screen(settings, target)
     try:
@@ -172,7 +177,45 @@ def _check_one(
         from mcp_touchstone.results import advisories
 
         run = advisories.compared(run, scanned)
-    return conclude(run, settings, screen.terminal, write, renewal, old, on_run)
+    if settings.locked and not settings.update_lock:
+        from mcp_touchstone.golden import lock_file
+
+        changes = lock_file.compare(run, _lock(settings), settings.name, _lock_options(settings))
+        run = replace(run, locked=changes)
+    code = conclude(run, settings, screen.terminal, write, renewal, old, on_run)
+    if settings.update_lock:
+        from mcp_touchstone.golden import lock_file
+
+        name = lock_file.update(run, _lock(settings), settings.name, _lock_options(settings))
+        say(f"wrote {name} into {_lock(settings)}")
+    return code
+
+
+def _lock(settings: Settings) -> Path:
+    from pathlib import Path
+
+    return settings.lock or Path("touchstone.lock")
+
+
+def _lock_options(settings: Settings) -> dict[str, Any]:
+    """Return the options on which abilities and verdicts depend."""
+    return {
+        "suite": settings.suite,
+        "select": list(settings.select),
+        "attacks": list(settings.attacks),
+        "commands": settings.attack_commands,
+        "promises": sorted(map(str, settings.promise)),
+    }
+
+
+def _check_lock(settings: Settings) -> None:
+    """Refuse a wrong lock before the server is started."""
+    if settings.locked or settings.update_lock:
+        from mcp_touchstone.golden import lock_file
+
+        path = _lock(settings)
+        if settings.locked or path.exists():
+            lock_file.load(path)
 
 
 def _scanned(settings: Settings) -> Scanned | None:

@@ -109,6 +109,20 @@ def _check(check: Parser) -> None:
     table(check, "check")
 
 
+def _approve(approve: Parser) -> None:
+    approve.usage = "mcp-touchstone approve [options] [TARGET ... | -- COMMAND ...]"
+    approve.description = (
+        "Check a server with the security suite, and write it into touchstone.lock: digests of\n"
+        "its package, all that it offers, what it can do by design, and the verdicts. `check\n"
+        "--locked` then fails if something changed. The exit status is that of the check; a\n"
+        "server that is not good is written too, as it is you who approves it."
+    )
+    approve.epilog = STATUS
+    approve.set_defaults(watch=None, record=None)
+    words(approve, "targets of the configuration (default: all of them)")
+    table(approve, "check")
+
+
 def words(command: Parser, text: str = "a target of the configuration") -> None:
     """Add the words before ``--``: targets."""
     command.add_argument("words", nargs="*", metavar="TARGET", help=text)
@@ -515,6 +529,7 @@ def _act(act: Parser) -> None:
 
 COMMANDS: Final[dict[str, Callable[[Parser], None]]] = {
     "check": _check,
+    "approve": _approve,
     "init": _init,
     "explain": _explain,
     "list": _list,

@@ -324,6 +324,14 @@ class Settings(ServerSettings):
     update_budget: bool = _gate(
         "write what they cost now into the file of --budget (budgets.toml)", in_files=False
     )
+    locked: bool = _gate(
+        "fail if the server, its package or what it can do changed since it was approved",
+        in_files=False,
+    )
+    update_lock: bool = _gate("accept what changed: write it into the lock", in_files=False)
+    lock: Path | None = _gate(
+        "the lock of --locked and --update-lock (touchstone.lock)", "FILE", Path, in_files=False
+    )
     accept_unbound: bool = _scope(
         "pass a security run although no tool that handles files was found", in_pytest=True
     )

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mcp_touchstone.bindings.binding import Bindings
 from mcp_touchstone.catalog import revision as rev
@@ -26,6 +26,7 @@ from mcp_touchstone.catalog.threat import Severity, Threat
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.no_answer import in_words
 from mcp_touchstone.connection.server_profile import Diagnosis, ServerProfile
+from mcp_touchstone.discovery.origin import origin
 from mcp_touchstone.discovery.packages import packages
 from mcp_touchstone.discovery.probes import ProbeContext, Probing
 from mcp_touchstone.discovery.recon import late_answers
@@ -169,7 +170,12 @@ def find_sdk(pool: ProcessPool, connections: Mapping[str, Connection]) -> SdkIde
     processes = next((f for c in connections.values() if (f := c.process.family.facts())), [])
     cwd = Path(target.cwd_in(root) or Path.cwd())
     several = [*processes, *commands(target.command_in(root), cwd, env)]
-    return replace(identify(collect(several, env)), packages=packages(several, env))
+    command = target.command_in(root)
+    return replace(
+        identify(collect(several, env)),
+        packages=packages(several, env),
+        origin=origin(command, several, env),
+    )
 
 
 def _lines(connections: Iterable[Connection]) -> Iterator[str]:
@@ -376,7 +382,8 @@ def conclude(
     verdicts = fold(results, registry, choice, partial=partial, owed=owed)
     sdk = profile.sdk
     if not sdk.sdks and not course.target.bundled:
-        sdk = replace(identify(SdkFacts(lines=_lines(connections))), packages=sdk.packages)
+        found = identify(SdkFacts(lines=_lines(connections)))
+        sdk = replace(found, packages=sdk.packages, origin=sdk.origin)
     if limit and not trouble:
         trouble = f"{limit}; we stopped listening, and not all was judged"
     day, begun, spent = before
@@ -426,10 +433,36 @@ def conclude(
         tools=tool_use(profile, _attacked(results, connections)),
         clients=measured(choice.clients, profile, choice.record),
         budgets=budgets.measured(profile, (one.transcript for one in connections)),
+        offer=_offer(profile),
         abilities=_abilities(course, verdicts) if _wants_attacks(registry, choice) else (),
         selected=bool(threats - {v.clause.id for v in verdicts} - {one.clause for one in absent}),
     )
     return attribute(run)
+
+
+def _offer(profile: ServerProfile) -> dict[str, Any]:
+    """Return what a server offers in its newest revision; empty if it has none."""
+    for revision, spoken in reversed([*profile.spoken.items()]):
+        return {
+            "revision": revision,
+            "server": spoken.server_info,
+            "instructions": spoken.result.get("instructions", ""),
+            "capabilities": spoken.capabilities,
+            "more": sorted(spoken.cursors),
+            **{
+                feature: {one[key]: one for one in spoken.named(feature, key)}
+                for feature, key in _KEYS.items()
+            },
+        }
+    return {}
+
+
+_KEYS: Final = {
+    "tools": "name",
+    "prompts": "name",
+    "resources": "uri",
+    "templates": "uriTemplate",
+}
 
 
 def _wants_attacks(registry: Registry, choice: Choice) -> bool:

@@ -73,6 +73,7 @@ def _page(run: Run) -> Iterator[str]:
     yield f"<style>{style}</style>\n</head>\n<body>"
     yield from _head(run, name)
     yield "<main>"
+    yield from _locked(run)
     yield from _abilities(run)
     yield from _since(run)
     yield from _tools(run)
@@ -195,6 +196,15 @@ def _since(run: Run) -> Iterator[str]:
             rest = "".join(f"<td>{_text(one)}</td>" for one in (item.revision, turn, item.actual))
             yield f"<tr><td>{change}</td>{rule}{rest}</tr>"
     yield "</tbody></table></div>\n</section>"
+
+
+def _locked(run: Run) -> Iterator[str]:
+    rows = list(standing.locked(run))
+    if run.locked is not None and rows:
+        yield f'<section id="lock">\n<h2>Changed since {_text(run.locked.file)}</h2>\n<dl>'
+        for row in rows:
+            yield from _row(*row)
+        yield "</dl>\n</section>"
 
 
 def _abilities(run: Run) -> Iterator[str]:

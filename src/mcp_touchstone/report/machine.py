@@ -51,6 +51,7 @@ def document(run: Run) -> dict[str, Any]:
         "summary": _summary(run),
         **({"tools": run.tools.document()} if run.tools != ToolUse() else {}),
         **_installation(run),
+        **({} if run.locked is None else {"lock": run.locked.document()}),
         **clients.document(run),
         **_budgets(run),
         **_some(advisories=[_advisory(one) for one in run.advisories]),

@@ -14,6 +14,7 @@ from mcp_touchstone.report.machine import SIDES
 from mcp_touchstone.report.recorded import ReportError, load
 from mcp_touchstone.results.abilities import Ability
 from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
+from mcp_touchstone.results.lock import Locked
 from mcp_touchstone.results.played import PlayedScenario
 from mcp_touchstone.results.run import Absent, Execution, Run, SdkFault, Settlement, Stale, Verdict
 from mcp_touchstone.results.subject import CHECK, Subject
@@ -80,6 +81,7 @@ def _run(document: Json) -> Run:
         clients=clients.read(document.get("clients")),
         scenarios=tuple(map(PlayedScenario.read, document.get("scenarios", ()))),
         abilities=tuple(map(Ability.read, document.get("installation", {}).get("abilities", ()))),
+        locked=Locked.read(document["lock"]) if "lock" in document else None,
         selected=document.get("installation", {}).get("selected", False),
         scenarios_count=bool(document["gate"].get("scenarios")),
     )

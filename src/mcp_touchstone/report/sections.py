@@ -45,6 +45,7 @@ def report(sheet: Sheet, run: Run) -> None:
         standing.known(run, sheet.say, sheet.width)
         standing.since(run, sheet.say)
     standing.stale(run, sheet.say)
+    _locked(sheet, run)
     if not sheet.quiet:
         _lost(sheet, run)
         _tool_use(sheet, run)
@@ -67,6 +68,15 @@ def _install(sheet: Sheet, run: Run) -> None:
     if said is not None:
         sheet.say("")
         sheet.say((said[0], "bold"), sheet.shown(said[1]), wrap=True)
+
+
+def _locked(sheet: Sheet, run: Run) -> None:
+    """Print what changed since the lock."""
+    for number, (kind, text) in enumerate(standing.locked(run)):
+        if not number and run.locked is not None:
+            sheet.say("")
+            sheet.say(("CHANGED", STYLES[Outcome.FAIL]), "  ", (f"since {run.locked.file}", "bold"))
+        sheet.row(kind, text)
 
 
 def _abilities(sheet: Sheet, run: Run) -> None:

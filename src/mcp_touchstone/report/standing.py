@@ -11,7 +11,7 @@ from mcp_touchstone.report.digest import excused, findings, noun, of_sdks, sdk_f
 from mcp_touchstone.report.text import cut, plural, window
 from mcp_touchstone.results import played
 from mcp_touchstone.results.budgets import TOKENIZER
-from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.run import Conclusion, Run
 from mcp_touchstone.results.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -111,6 +111,17 @@ def stale(run: Run, say: Line) -> None:
         say("      ", f"{entry.why}: remove it from {file(run)}")
 
 
+def locked(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield a label and a text for each change since the lock."""
+    if run.locked is not None:
+        for one in run.locked.changes:
+            turn = f"{one.old} → {one.new}" if one.old and one.new else one.old or one.new
+            sign = "" if one.old and one.new else " is gone" if one.old else " is new"
+            yield str(one.kind), f"{one.member}{sign}: {turn}"
+        if run.locked.note:
+            yield "note", run.locked.note
+
+
 def file(run: Run) -> str:
     """Return the name of the baseline file; empty without one."""
     return "" if run.settled is None else run.settled.file
@@ -206,6 +217,9 @@ def _beside_rules(run: Run) -> str:
     if run.scenarios_count and run.troubled:
         count = plural(len(run.troubled), "scenario")
         return f": {count} not judged to the end; --update-baseline accepts what came of them"
+    if run.locked is not None and run.locked.changes:
+        count = plural(len(run.locked.changes), "change")
+        return f": {server(run)} has {count} since {run.locked.file}; --update-lock accepts"
     if not run.losing:
         return f": {server(run)}: {run.budgets.over[0]} in {run.budgets.name}; --update-budget"
     first = run.clients.losing[0].rule.name
@@ -243,7 +257,7 @@ def _closing(run: Run) -> tuple[str, str, str]:
             RED,
             f": {server(run)} {verb} {count}{theirs}; `mcp-touchstone explain {next(iter(rules))}`",
         )
-    if run.stale or run.losing or (run.scenarios_count and run.troubled):
+    if run.conclusion is Conclusion.FAILED:
         return "failed", RED, _beside_rules(run)
     if run.trouble or run.unjudged:
         if "no answer within" in run.trouble:

@@ -1,14 +1,16 @@
 """The result of a run: planned cases with judgements, verdicts, the exit code. Pure values."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp_touchstone.advisories.known import KnownAdvisory
 from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.profiles.notes import ProfileNotes
 from mcp_touchstone.results.budgets import Budgets
+from mcp_touchstone.results.lock import Locked
 from mcp_touchstone.results.played import PlayedScenario
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.threshold import Floor
@@ -239,6 +241,8 @@ class Run:
         abilities: what the server can do by design; empty if nothing was attacked.
         selected: whether threats of a usual run were left out by choice.
         scenarios_count: whether one in trouble that the baseline does not know fails the gate.
+        offer: what the server offers in its newest revision, for a lock.
+        locked: the comparison with a lock; None if there is none.
     """
 
     subject: Subject
@@ -261,6 +265,8 @@ class Run:
     abilities: tuple["Ability", ...] = ()
     selected: bool = False
     scenarios_count: bool = False
+    offer: Mapping[str, Any] = field(default_factory=dict)
+    locked: Locked | None = None
 
     @property
     def attacks(self) -> bool:
@@ -337,6 +343,7 @@ class Run:
             or self.losing
             or self.budgets.over
             or (self.scenarios_count and self.troubled)
+            or (self.locked is not None and self.locked.changes)
             or any(self.counts(verdict) for verdict in self.verdicts)
         ):
             return Conclusion.FAILED
