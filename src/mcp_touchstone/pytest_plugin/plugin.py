@@ -4,7 +4,7 @@ The harness is imported only if a server is named, so that other sessions do not
 """
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +16,7 @@ from mcp_touchstone.pytest_plugin.options import ALL, SERVER, declare, given, is
 if TYPE_CHECKING:
     from mcp_touchstone.api.live_server import Live
     from mcp_touchstone.api.session import Session
+    from mcp_touchstone.tap.in_process import ServerInPart
     from mcp_touchstone.target.target import Target
 
 ACTIVE: Final = pytest.StashKey[bool]()
@@ -149,3 +150,22 @@ def mcp_shared_session(_mcp_live: "Live") -> "Session":
     from mcp_touchstone.api.session import Session  # noqa: PLC0415  (only when it is used)
 
     return Session(_mcp_live.connection())
+
+
+@pytest.fixture
+def mcp_part() -> Iterator[Callable[..., "ServerInPart"]]:
+    """Return what plays a part for a client in this process: ``mcp_part("tools_call").command``.
+
+    With ``http=True`` it has a ``url``, with ``revision=`` it speaks that one only. After the test
+    all that the client sent is judged; a broken MUST is an error of the test.
+    """
+    from mcp_touchstone.report.digest import findings  # noqa: PLC0415  (only when it is used)
+    from mcp_touchstone.report.sections import in_full  # noqa: PLC0415  (as above)
+    from mcp_touchstone.results.verdict import Outcome  # noqa: PLC0415  (as above)
+    from mcp_touchstone.tap.in_process import ClientTest  # noqa: PLC0415  (as above)
+
+    with ClientTest() as test:
+        yield test.play
+    run = test.run
+    if broken := findings(run, Outcome.FAIL):
+        pytest.fail("\n\n".join(in_full(run, one) for one in broken), pytrace=False)

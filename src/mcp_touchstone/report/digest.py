@@ -163,7 +163,12 @@ def starts(run: Run) -> str:
 
 
 def again(run: Run, finding: Finding) -> str:
-    """Return the command that checks a finding again, by the scenario that showed it only."""
+    """Return the command that checks a finding again, by the scenario that showed it only.
+
+    It is empty for a client in the process of its test, which no command of ours starts.
+    """
+    if not run.subject.again:
+        return ""
     command, *rest = run.subject.again
     if not run.subject.checked:
         return shlex.join(["mcp-touchstone", command, *finding.judgement.replay, *rest])

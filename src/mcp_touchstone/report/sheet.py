@@ -128,7 +128,8 @@ class Sheet:
         self.script(finding)
         if self.verbose:
             self.rows(finding, DETAILS)
-        self.say("  ", (f"{'again':<{LABEL}}", "dim"), again(run, finding))
+        if command := again(run, finding):
+            self.say("  ", (f"{'again':<{LABEL}}", "dim"), command)
 
     def script(self, finding: Finding) -> None:
         """Print what shows a finding without this program; the script of an attack with ``-v``.
