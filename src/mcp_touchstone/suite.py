@@ -53,6 +53,7 @@ from mcp_touchstone.judging.guarded import attempt, challenged, guarded, harmles
 from mcp_touchstone.judging.schema_rules import Typed, each, shapes, typed
 from mcp_touchstone.judging.used_server import Broken
 from mcp_touchstone.parts import part as parts
+from mcp_touchstone.parts import upstream
 from mcp_touchstone.properties import examples as drawn
 from mcp_touchstone.properties.runner import BrokenClause, Draw, Heard, Property, Say
 from mcp_touchstone.runtime.safe_path import SafePath
@@ -233,6 +234,7 @@ __all__ = [
     "traces",
     "type_name",
     "typed",
+    "upstream",
     "uri_template",
     "value_in",
     "violations",

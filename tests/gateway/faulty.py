@@ -4,6 +4,7 @@ Without a fault it passes every line on.
 """
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -36,8 +37,7 @@ class Gateway:
 
     def run(self) -> int:
         """Pass on until the client closes the input."""
-        reader = threading.Thread(target=self._back, daemon=True)
-        reader.start()
+        threading.Thread(target=self._back, daemon=True).start()
         assert self.server.stdin is not None
         for line in sys.stdin.buffer:
             message = json.loads(line)
@@ -45,10 +45,14 @@ class Gateway:
                 self.asked[json.dumps(message["id"])] = message
             for one in self.to_server(message):
                 self.tell_server(one)
+        self.finish()
+        return 0
+
+    def finish(self) -> None:
+        """End the server."""
+        assert self.server.stdin is not None
         self.server.stdin.close()
         self.server.wait()
-        reader.join(5)
-        return 0
 
     def tell_server(self, message: Json) -> None:
         """Write a message to the server."""
@@ -68,6 +72,11 @@ class Gateway:
         for line in self.server.stdout:
             for one in self.to_client(json.loads(line)):
                 self.tell_client(one)
+        self.ended()
+
+    def ended(self) -> None:
+        """End, as the server has."""
+        os._exit(3)
 
 
 def places(value: Any, path: list[str]) -> Iterator[tuple[Any, Any]]:
@@ -135,12 +144,228 @@ class Refuses(Gateway):
             yield message
 
 
+def mark_of(message: Json) -> Any:
+    """Return the mark of a call."""
+    return message.get("params", {}).get("arguments", {}).get("mark")
+
+
+class Loses(Gateway):
+    """Does not pass the messages of a method on, in either direction."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Drop a message."""
+        if message.get("method") != self.words[0]:
+            yield message
+
+    to_client = to_server
+
+
+class SetsNoLevel(Gateway):
+    """Answers logging/setLevel itself."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Answer in place of the server."""
+        if message.get("method") == "logging/setLevel":
+            self.tell_client({"jsonrpc": "2.0", "id": message["id"], "result": {}})
+        else:
+            yield message
+
+
+class LosesProgress(Gateway):
+    """Loses the second report of progress."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Drop a report."""
+        if message.get("params", {}).get("progress") != 2:
+            yield message
+
+
+class InventsToken(Gateway):
+    """Sends each report of progress under a token of its own too."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Add a report."""
+        yield message
+        if message.get("method") == "notifications/progress":
+            yield {**message, "params": {**message["params"], "progressToken": "of nobody"}}
+
+
+class LateProgress(Gateway):
+    """Sends the last report of progress behind the answer."""
+
+    late: Json | None = None
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Hold a report back."""
+        if message.get("params", {}).get("progress") == 3:
+            self.late = message
+            return
+        yield message
+        if self.late and "result" in message:
+            yield self.late
+            self.late = None
+
+
+class CancelsTwice(Gateway):
+    """Sends each cancellation twice."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Repeat a cancellation."""
+        yield message
+        if message.get("method") == "notifications/cancelled":
+            yield message
+
+
+class CancelsAll(Gateway):
+    """Answers nothing more after a cancellation."""
+
+    cancelled = False
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Note a cancellation."""
+        self.cancelled |= message.get("method") == "notifications/cancelled"
+        yield message
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Drop answers."""
+        if not self.cancelled or "method" in message:
+            yield message
+
+
+class UsesIdAgain(Gateway):
+    """Sends a ping under the id of an answered request."""
+
+    pinged: Any = None
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Ping before a request."""
+        if mark_of(message) == "log":
+            self.pinged = next(iter(self.asked.values()))["id"]
+            yield {"jsonrpc": "2.0", "id": self.pinged, "method": "ping"}
+        yield message
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Keep the answer to the ping."""
+        if self.pinged is None or message.get("id") != self.pinged or "method" in message:
+            yield message
+
+
+class SharesToken(Gateway):
+    """Gives one token to two calls."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Replace a token."""
+        if mark_of(message) == "held":
+            message["params"]["_meta"]["progressToken"] = "token-k"
+        yield message
+
+
+class Asks(Members):
+    """Drops members of requests of the server."""
+
+    def request_of(self, answer: Json) -> Json:
+        """Return a request itself."""
+        return answer
+
+
+class ForgetsRoots(Gateway):
+    """Drops the names of the roots that the client has."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Drop names."""
+        for root in message.get("result", {}).get("roots", []):
+            del root["name"]
+        yield message
+
+
+class Waits(Gateway):
+    """Says nothing when its server ends."""
+
+    def ended(self) -> None:
+        """Do nothing."""
+
+    def tell_server(self, message: Json) -> None:
+        """Ignore a server that has ended."""
+        if self.server.poll() is None:
+            super().tell_server(message)
+
+
+class CutsText(Gateway):
+    """Replaces a character of three bytes."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Replace it."""
+        yield json.loads(json.dumps(message).replace("\\u20ac", "?", 1))
+
+
+class CutsLarge(Gateway):
+    """Cuts a result off at 1 MiB."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Cut it."""
+        for block in message.get("result", {}).get("content", []):
+            if len(block.get("text", "")) > 1 << 20:
+                block["text"] = block["text"][: 1 << 20]
+        yield message
+
+
+class LosesOne(Gateway):
+    """Loses one of many tools."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Drop it."""
+        tools = message.get("result", {}).get("tools", [])
+        for tool in [one for one in tools if one["name"] == "tool-00005"]:
+            tools.remove(tool)
+        yield message
+
+
+class Crosses(Gateway):
+    """Gives the second client something of the first: ``crosses answers``, lists or messages."""
+
+    second = False
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Note which client it is."""
+        self.second |= mark_of(message) == "of-1"
+        yield message
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Cross."""
+        what = self.words[0] if self.second else ""
+        if what == "answers":
+            message = json.loads(json.dumps(message).replace("later of-1", "later of-0"))
+        listed = self.request_of(message).get("method") == "tools/list"
+        if what == "lists" and listed:
+            del message["result"]["tools"][-1]
+        if what == "messages" and listed:
+            params = {"level": "info", "data": {"mark": "of-0"}}
+            yield {"jsonrpc": "2.0", "method": "notifications/message", "params": params}
+        yield message
+
+
 FAULTS: dict[str, Callable[[list[str], list[str]], Gateway]] = {
     "none": Gateway,
     "drop": Members,
     "change": Changes,
     "silent": Silent,
     "refuses": Refuses,
+    "loses": Loses,
+    "sets-no-level": SetsNoLevel,
+    "loses-progress": LosesProgress,
+    "invents-token": InventsToken,
+    "late-progress": LateProgress,
+    "cancels-twice": CancelsTwice,
+    "cancels-all": CancelsAll,
+    "uses-id-again": UsesIdAgain,
+    "shares-token": SharesToken,
+    "asks": Asks,
+    "forgets-roots": ForgetsRoots,
+    "waits": Waits,
+    "cuts-text": CutsText,
+    "cuts-large": CutsLarge,
+    "loses-one": LosesOne,
+    "crosses": Crosses,
 }
 
 

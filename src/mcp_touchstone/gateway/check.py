@@ -112,6 +112,8 @@ def _hold_all(
     for asked in _revisions(way, choice):
         revision = asked
         for name, planned in {**first, **exchanges}.items():
+            if planned.once and len(found.pairs) > 1:
+                continue
             progress(revision, name)
             through = hold(way, planned, name, revision)
             found.starts += 1

@@ -14,7 +14,13 @@ from mcp_touchstone.connection import answers
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.profile import Client, willing
 from mcp_touchstone.engine.process_pool import ProcessPool
-from mcp_touchstone.judging.gateways import ExchangePlan, ExchangeTalk, Expected, Held
+from mcp_touchstone.judging.gateways import (
+    ExchangePlan,
+    ExchangeTalk,
+    Expected,
+    Held,
+    NoSecondClientError,
+)
 from mcp_touchstone.parts.part import listening
 from mcp_touchstone.parts.upstream import Upstream
 from mcp_touchstone.runtime import scratch
@@ -151,6 +157,11 @@ class Behind:
         if self._server is not None:
             self._server.stop()
 
+    def settle(self) -> None:
+        """Wait for the end of its conversations; note which ones the gateway left open."""
+        if self._stage is not None:
+            self._stage.await_ends()
+
     def replays(self) -> list[Replay]:
         """Return what it heard and said: one replay for each conversation with messages."""
         found = []
@@ -253,6 +264,7 @@ def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Came:
             with pool.killed_on_error():
                 came, talk = _talk(pool, planned, name, revision, one.expected)
                 pool.settle()
+                behind.settle()
             strays = pool.close()
         replays = behind.replays()
         held = Held(
@@ -309,7 +321,12 @@ def _talk(
     first.transcript.agree(agreed)
     hosts = [first]
     talk = ExchangeTalk(lambda: hosts.pop() if hosts else open_(first), expected)
-    planned.run(talk)
+    try:
+        planned.run(talk)
+    except NoSecondClientError as error:
+        return Came(nothing, str(error), first.channel.stderr(), agreed, info), talk
+    except LaunchError as error:
+        return Came(nothing, f"it does not serve a second client: {error}"), talk
     return Came(nothing, "", first.channel.stderr(), agreed, info), talk
 
 

@@ -19,7 +19,7 @@ from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.parts.part import METHOD_NOT_FOUND
 from mcp_touchstone.parts.upstream import Upstream
 from mcp_touchstone.results.verdict import WireLine, evidence
-from mcp_touchstone.transport.process import now
+from mcp_touchstone.transport.channel import StdioChannel
 from mcp_touchstone.wire.framing import brief, list_in, object_in, value_in
 from mcp_touchstone.wire.json_diff import NOTHING, ORDER, Difference, differences, where
 from mcp_touchstone.wire.lifecycle import Message, Role
@@ -30,6 +30,9 @@ OURS: Final = rev.META + "serverInfo"
 
 MOST_PAGES: Final = 100
 """Pages of a list that are read."""
+
+BEGINNING: Final = 5.0
+"""Seconds to wait for a sign that a call has begun."""
 
 SHOWN: Final = 3
 """Differences that a finding names."""
@@ -49,6 +52,10 @@ _HOPS: Final = {
 NO_METHOD: Final = METHOD_NOT_FOUND
 KINDS: Final = ("prefix", "hides", "adds", "drops", "revision")
 """What a gateway may be meant to do, each with a value."""
+
+
+class NoSecondClientError(Exception):
+    """A gateway does not serve a second client beside the first."""
 
 
 class Fate(StrEnum):
@@ -187,6 +194,10 @@ class Held:
             if message.method == method and message.role in {Role.NOTIFICATION, Role.REQUEST}
         ]
 
+    def told(self, method: str, client: int = 0) -> list[Any]:
+        """Return the params of the messages of a method that reached a client."""
+        return [object_in(message.value, "params") for _, message in self.heard(method, client)]
+
     def call(self, mark: str) -> tuple[int, Entry] | None:
         """Return the call with a mark that reached our server, and its conversation."""
         calls = self.received("tools/call")
@@ -214,12 +225,25 @@ class Pair(Record):
         old, new = (held.steps[name].value for held in (self.direct, self.through))
         return list(differences(_plain(old, self.expected.kept), _plain(new, self.expected.own)))
 
+    def at(self, clause: str, passed: bool, line: int | None, expected: str, actual: str) -> Seen:
+        """Return an observation about a line of the first client."""
+        return Seen(clause, passed, line, expected, actual)
+
+    def behind_at(
+        self, clause: str, passed: bool, where: tuple[int, int], expected: str, actual: str
+    ) -> Seen:
+        """Return an observation about a line of a conversation with our server."""
+        number, line = where
+        return Seen(
+            clause, passed, None, expected, actual, beside=((f"{UPSTREAM}:{number}", line),)
+        )
+
     def seen(self, clause: str, name: str, passed: bool, expected: str, actual: str) -> Seen:
         """Return an observation about a step, with its lines on both hops."""
         step = self.through.steps[name]
         beside = [(DIRECT, self.direct.steps[name].answer or self.direct.steps[name].line)]
         found = self.behind(name)
-        beside = ([(UPSTREAM, found)] if found else []) + beside
+        beside = [*([found] if found else []), *beside]
         line = step.answer or step.line or None
         return Seen(
             clause,
@@ -230,22 +254,22 @@ class Pair(Record):
             beside=tuple(beside),
         )
 
-    def behind(self, name: str) -> int | None:
-        """Return the line of the answer that our server gave to the gateway for a step.
+    def behind(self, name: str) -> tuple[str, int] | None:
+        """Return the conversation and the line of what our server answered for a step.
 
         The last request of the same method and target is the one.
         """
         asked = self._sent(name)
         found = None
-        if asked is None or not self.through.upstream:
+        if asked is None:
             return None
-        for entry in self.through.upstream[0]:
-            value = entry.value
-            if entry.source is Source.US and value_in(value, "method") == asked["method"]:
-                same = self._target(value) in {self._target(asked), None}
-                found = entry.n if same or self.expected.prefix else found
-        answer = None if found is None else self.through.upstream[0].answer_to(found)
-        return found if answer is None else answer[0].n
+        for number, entry in self.through.received(str(asked.get("method"))):
+            same = self._target(entry.value) in {self._target(asked), None}
+            found = (number, entry.n) if same or self.expected.prefix else found
+        if found is None:
+            return None
+        answer = self.through.upstream[found[0]].answer_to(found[1])
+        return f"{UPSTREAM}:{found[0]}", found[1] if answer is None else answer[0].n
 
     def _sent(self, name: str) -> Any:
         step = self.through.steps[name]
@@ -260,9 +284,10 @@ class Pair(Record):
     def evidence(self, seen: Seen) -> tuple[WireLine, ...]:
         """Return the lines of both hops, each hop with its name."""
         lines = [*_lines(self.transcript, seen.n, CLIENT)]
-        for hop, n in seen.beside:
+        for name, n in seen.beside:
+            hop, _, number = name.partition(":")
             held = self.direct.clients if hop == DIRECT else self.through.upstream
-            lines += _lines(held[0], n, hop) if held else []
+            lines += _lines(held[int(number or 0)], n, hop) if held else []
         return tuple(lines)
 
     def by_hand(self, n: int | None) -> str:
@@ -354,10 +379,56 @@ class ExchangeTalk:
         """Whether the stateless era is spoken."""
         return self.first.modern
 
+    @property
+    def shares(self) -> bool:
+        """Whether several clients share what is started: over HTTP."""
+        return not isinstance(self.first.channel, StdioChannel)
+
     def another(self) -> int:
-        """Open a further client; return its number."""
-        self.connections.append(self._open())
+        """Open a further client; return its number.
+
+        Raises:
+            NoSecondClientError: it gets no result of its opening request.
+        """
+        connection = self._open()
+        if connection.opening is None or connection.opening.result is None:
+            raise NoSecondClientError(f"it drops a second client: {connection.opening}")
+        self.connections.append(connection)
         return len(self.connections) - 1
+
+    def begun(self, token: str, client: int = 0) -> None:
+        """Wait until a call has begun: its progress was reported."""
+        transcript = self.connections[client].transcript
+
+        def seen() -> bool:
+            at = ("params", "progressToken")
+            return any(
+                value_in(message.value, *at) == token
+                for entry in transcript
+                for message in entry.messages
+            )
+
+        self.until(seen, BEGINNING, client)
+
+    def cancel(self, line: int, client: int = 0) -> None:
+        """Cancel the request on a line."""
+        connection = self.connections[client]
+        number = connection.transcript[line].value["id"]
+        params = {"requestId": number, "reason": "ünïcode"}
+        connection.notify("notifications/cancelled", params)
+
+    def question(self, what: str, client: int = 0) -> ExchangeStep:
+        """Let our server ask, and answer: in a session, or in a second round of 2026-07-28."""
+        name, mark = f"ask-{what}", f"{what}-{client}"
+        params = self.params("ask", what=what, mark=mark)
+        step = self.ask(f"{name}-first", "tools/call", params, client)
+        if step.result.get("resultType") == "input_required":
+            answers = self.connections[client].answers
+            filled = answers.filled(answers.client, step.result.get("inputRequests"))
+            more = {"inputResponses": filled, "requestState": step.result.get("requestState")}
+            step = self.ask(name, "tools/call", {**params, **more}, client)
+        self.steps[name] = step
+        return step
 
     def send(self, method: str, params: Mapping[str, Any], client: int = 0, **more: Any) -> int:
         """Send a request; return its line.
@@ -427,35 +498,35 @@ class ExchangeTalk:
         """Wait until messages that follow an answer have come."""
         self.connections[client].quiet()
 
-    @staticmethod
-    def clock() -> float:
-        """Return the seconds of a clock."""
-        return now()
-
 
 Exchange = Callable[[ExchangeTalk], None]
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangePlan:
-    """An exchange, and the server of ours that it is held with."""
+    """An exchange.
+
+    Attributes:
+        part: our server.
+        once: whether it is held in one revision only, as it takes long.
+    """
 
     run: Exchange
     part: type[Upstream]
+    once: bool
 
 
-def exchange(name: str, part: type[Upstream] = Upstream) -> Callable[[Exchange], Exchange]:
-    """Declare an exchange.
-
-    Args:
-        part: our server.
+def exchange(
+    name: str, part: type[Upstream] = Upstream, *, once: bool = False
+) -> Callable[[Exchange], Exchange]:
+    """Declare an exchange; ``ExchangePlan`` describes it.
 
     Raises:
         CatalogueError: there is such an exchange.
     """
 
     def declare(run: Exchange) -> Exchange:
-        declare_part(name, ExchangePlan(run, part))
+        declare_part(name, ExchangePlan(run, part, once))
         return run
 
     return declare
@@ -464,6 +535,11 @@ def exchange(name: str, part: type[Upstream] = Upstream) -> Callable[[Exchange],
 def is_lost(one: Difference) -> bool:
     """Return whether only one of the two answers has the place."""
     return one.old is NOTHING or one.new is NOTHING
+
+
+def compared(old: Any, new: Any) -> list[Difference]:
+    """Return the differences of two values."""
+    return list(differences(old, new))
 
 
 def fits(path: Sequence[str], pattern: Sequence[str]) -> bool:

@@ -62,6 +62,13 @@ SHAPE: Final = {
 }
 
 
+MANY: Final = 10_000
+"""Tools in the long list."""
+
+PAGE: Final = 1_000
+"""Tools in each page of it."""
+
+
 def _tool(name: str, about: str, arguments: Mapping[str, Any], **more: Any) -> Json:
     schema = {"type": "object", "properties": dict(arguments)}
     return {"name": name, "description": about, "inputSchema": schema, **more}
@@ -355,12 +362,21 @@ class Upstream(Part):
         size = min(size, LONGEST) if isinstance(size, int) and size > 0 else 1
         self.answer(request, self.text(("0123456789abcde\n" * (size // 16 + 1))[:size]))
 
+    def _begun(self, request: Json, mark: object) -> None:
+        """Report that a call has begun, if it has a token."""
+        token = object_in(request, "params", "_meta").get("progressToken")
+        if id_key(token) is not None:
+            about = {"progressToken": token, "progress": 0, "message": f"{mark} has begun"}
+            self.say({"method": "notifications/progress", "params": about})
+
     def _hold(self, request: Json, given: Json) -> None:
+        self._begun(request, given.get("mark"))
         self.later(HELD, lambda: self.answer(request, self.text(f"held {given.get('mark')}")))
 
     def _answer_later(self, request: Json, given: Json) -> None:
         after = given.get("after")
         seconds = min(after, 5000) / 1000 if isinstance(after, int) else 0.2
+        self._begun(request, given.get("mark"))
         done = self.text(f"later {given.get('mark')}")
         self.later(seconds, lambda: self.answer(request, done))
 
@@ -416,3 +432,17 @@ class Upstream(Part):
         state = f"state/{given.get('mark')}?=é"
         round_ = {"resultType": "input_required", "inputRequests": wanted, "requestState": state}
         self.answer(request, round_)
+
+
+def _numbered(page: int) -> tuple[Json, ...]:
+    names = range(page * PAGE, (page + 1) * PAGE)
+    return tuple(_tool(f"tool-{n:05}", "One of many.", {}) for n in names)
+
+
+class Many(Upstream):
+    """The same with a long list of tools."""
+
+    pages: ClassVar[Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]] = {
+        **Upstream.pages,
+        "tools/list": ("tools", tuple(map(_numbered, range(MANY // PAGE)))),
+    }

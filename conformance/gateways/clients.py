@@ -1,0 +1,176 @@
+"""gateways/clients: several clients at a time, an upstream that ends, and large messages."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from mcp_touchstone.suite import Seen, ambient, brief, gateways, object_in, upstream, value_in
+
+SAME: Final = 7777
+"""An id that both clients use."""
+
+TOKEN: Final = "same"  # noqa: S105
+SIZES: Final = (1023, 4095, 8191, 16383, 65535)
+"""Bytes before a character of three bytes, which so straddles a power of two."""
+
+LARGE: Final = 8 << 20
+"""Bytes of a result."""
+
+
+@gateways.exchange("clients")
+def talks_as_two_clients(talk: gateways.ExchangeTalk) -> None:
+    """Call in two clients at a time, with equal ids and tokens."""
+    if not talk.shares:
+        return
+    other = talk.another()
+    meta = {"progressToken": TOKEN}
+    sent = []
+    for client, after in ((0, 900), (other, 500)):
+        params = talk.params("later", mark=f"of-{client}", after=after)
+        sent.append(talk.send("tools/call", params, client, id=SAME, meta=meta))
+        talk.begun(TOKEN, client)
+    for client, line in enumerate(sent):
+        talk.take(f"of-{client}", line, client)
+    for client in (0, other):
+        talk.pages(f"tools-{client}", "tools/list", "tools", client)
+    talk.call("log-0", "log", 0, mark="of-0")
+    if not talk.modern:
+        talk.question("sampling", 0)
+    talk.settle(0)
+    talk.settle(other)
+
+
+@gateways.exchange("end")
+def ends_the_server(talk: gateways.ExchangeTalk) -> None:
+    """Let the server end while a call is open."""
+    line = talk.send("tools/call", talk.params("leave"))
+    talk.take("leave", line)
+
+
+@gateways.exchange("sizes", once=True)
+def sends_large_messages(talk: gateways.ExchangeTalk) -> None:
+    """Send and get long texts with characters across each boundary of a buffer."""
+    for size in SIZES:
+        for shift in range(3):
+            text = "x" * (shift + size % 3) + "€" * (size // 3 + 2)
+            talk.call(f"echo-{size}-{shift}", "echo", text=text, mark=f"{size}-{shift}")
+    talk.call("large", "big", size=LARGE)
+
+
+@gateways.exchange("many", upstream.Many, once=True)
+def lists_many_tools(talk: gateways.ExchangeTalk) -> None:
+    """Read a list of ten thousand tools."""
+    talk.pages("many", "tools/list", "tools")
+
+
+@ambient("gateway-answers-own", "gateway-lists-own")
+def answers_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
+    """Two clients with one id get each its own answer, and each the whole list."""
+    for name, clause in (
+        ("of-0", "gateway-answers-own"),
+        ("of-1", "gateway-answers-own"),
+        ("tools-0", "gateway-lists-own"),
+        ("tools-1", "gateway-lists-own"),
+    ):
+        if pair.scenario == "clients" and pair.has(name) and name in pair.through.steps:
+            step = pair.through.steps[name]
+            found = pair.changes(name)
+            told = step.why or gateways.told(found)
+            if f"later of-{1 - step.client}" in brief(step.value, 500):
+                told = f"{gateways.Fate.CROSSED}: the answer of the other client"
+            yield pair.seen(clause, name, not found, "its own answer", told)
+
+
+@ambient("gateway-messages-own")
+def tells_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
+    """Log messages, progress and questions reach only the client that they belong to."""
+    if pair.scenario != "clients" or len(pair.through.clients) < 2:
+        return
+    clause = "gateway-messages-own"
+    foreign: list[str] = []
+    for client in (0, 1):
+        for method in ("notifications/message", "notifications/progress"):
+            heard = pair.through.told(method, client)
+            what = f"{method} of client {1 - client} at client {client}"
+            foreign += [what for one in heard if _of(one, f"of-{1 - client}")]
+    asked = pair.through.heard("sampling/createMessage", 1)
+    foreign += ["a question to client 0 at client 1" for _ in asked]
+    actual = f"{gateways.Fate.CROSSED}: {'; '.join(dict.fromkeys(foreign))}"
+    yield pair.seen(clause, "of-1", not foreign, "its own messages only", actual)
+
+
+def _of(params: Any, mark: str) -> bool:
+    data = object_in(params, "data")
+    return data.get("mark") == mark or str(object_in(params).get("message", "")).startswith(mark)
+
+
+@ambient("gateway-end-answered")
+def answers_when_its_server_ends(pair: gateways.Pair) -> Iterator[Seen]:
+    """An open request is answered, or its connection closed, when the server ends."""
+    step = pair.through.steps.get("leave") if pair.scenario == "end" else None
+    if step is not None and pair.through.upstream:
+        waits = step.value is None and step.why.startswith("no answer within")
+        yield pair.seen("gateway-end-answered", "leave", not waits, "an error, or an end", step.why)
+
+
+@ambient("gateway-text-whole")
+def passes_text_whole(pair: gateways.Pair) -> Iterator[Seen]:
+    """Characters of several bytes pass whole, in both directions."""
+    if pair.scenario != "sizes":
+        return
+    for name, before in pair.direct.steps.items():
+        if name.startswith("echo-") and before.result and name in pair.through.steps:
+            after = pair.through.steps[name]
+            call = pair.through.call(name.removeprefix("echo-"))
+            sent = object_in(before.result, "structuredContent").get("text")
+            heard = value_in(call[1].value, "params", "arguments", "text") if call else sent
+            got = _said(after) if heard == sent else heard
+            where = "on its way to the server" if heard != sent else "on its way back"
+            actual = after.why or f"{gateways.Fate.CHANGED} {where}: {_first(sent, got)}"
+            yield pair.seen("gateway-text-whole", name, got == sent, "the same text", actual)
+
+
+def _said(step: gateways.ExchangeStep) -> Any:
+    content = step.result.get("content")
+    return content[0].get("text") if isinstance(content, list) and content else step.value
+
+
+def _first(one: Any, two: Any) -> str:
+    """Return where two texts differ first."""
+    if not (isinstance(one, str) and isinstance(two, str)):
+        return brief(two)
+    pairs = enumerate(zip(one, two, strict=False))
+    at = next((n for n, (a, b) in pairs if a != b), min(len(one), len(two)))
+    size = f"{len(two):,} characters in place of {len(one):,}"
+    return f"from character {at} on: {brief(two[at : at + 20])}, {size}"
+
+
+@ambient("gateway-result-large")
+def passes_a_large_result_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """A result of 8 MiB arrives."""
+    if pair.scenario == "sizes" and pair.has("large") and "large" in pair.through.steps:
+        step = pair.through.steps["large"]
+        sent = pair.direct.steps["large"].result["content"]
+        whole = gateways.same(step.result.get("content"), sent)
+        actual = step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
+        yield pair.seen("gateway-result-large", "large", whole, "the result of the server", actual)
+
+
+@ambient("gateway-tools-many")
+def lists_all_of_many_tools(pair: gateways.Pair) -> Iterator[Seen]:
+    """Each of ten thousand tools is listed."""
+    if pair.scenario == "many" and pair.has("many") and "many" in pair.through.steps:
+        old, new = (_names(held.steps["many"]) for held in (pair.direct, pair.through))
+        new = [name.removeprefix(pair.expected.prefix) for name in new]
+        new = [name for name in new if name not in pair.expected.adds]
+        lost = [name for name in old if name not in set(new)]
+        actual = f"{len(new):,} of {len(old):,} tools"
+        if lost:
+            actual += f"; {gateways.Fate.LOST}: {lost[0]} and so on"
+        elif len(new) == len(old):
+            actual += ", in another order"
+        yield pair.seen("gateway-tools-many", "many", old == new, f"{len(old):,} tools", actual)
+
+
+def _names(step: gateways.ExchangeStep) -> list[str]:
+    tools = step.result.get("tools")
+    return [str(value_in(one, "name")) for one in tools] if isinstance(tools, list) else []

@@ -1,0 +1,220 @@
+"""gateways/messages: notifications, cancellation, and requests of the server."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from mcp_touchstone.suite import (
+    META,
+    Happened,
+    Seen,
+    ambient,
+    brief,
+    gateways,
+    id_key,
+    is_modern,
+    object_in,
+    value_in,
+)
+
+QUESTIONS: Final = {
+    "roots": "roots/list",
+    "sampling": "sampling/createMessage",
+    "elicitation": "elicitation/create",
+}
+WATCHED: Final = "test://upstream/watched"
+CHANGED: Final = (
+    "notifications/tools/list_changed",
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+)
+UPDATED: Final = "notifications/resources/updated"
+CANCELLED: Final = "notifications/cancelled"
+LEVEL: Final = "debug"
+CALL: Final = "token-p"
+"""The progress token of a call."""
+
+
+@gateways.exchange("messages")
+def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
+    """Use log messages, progress, cancellation, questions and changes of lists."""
+    if not talk.modern:
+        talk.ask("level", "logging/setLevel", {"level": LEVEL})
+    level = {f"{META}logLevel": LEVEL} if talk.modern else {}
+    talk.ask("log", "tools/call", talk.params("log", mark="log"), meta=level)
+    token = {"progressToken": CALL}
+    talk.ask("progress", "tools/call", talk.params("progress", mark="p", steps=3), meta=token)
+    talk.settle()
+    for what in QUESTIONS:
+        talk.question(what)
+    if not talk.modern:
+        talk.ask("subscribe", "resources/subscribe", {"uri": WATCHED})
+        talk.call("change", "change")
+        talk.settle()
+    kept = talk.params("later", mark="kept", after=1200)
+    held = talk.params("hold", mark="held")
+    second = talk.send("tools/call", kept, meta={"progressToken": "token-k"})
+    first = talk.send("tools/call", held, meta={"progressToken": "token-h"})
+    talk.begun("token-h")
+    talk.cancel(first)
+    talk.take("kept", second)
+    talk.settle()
+
+
+def _differ(old: Any, new: Any) -> list[Any]:
+    return list(gateways.compared(old, new))
+
+
+def _arrive(pair: gateways.Pair, clause: str, step: str, method: str) -> Iterator[Seen]:
+    """Yield whether the messages of a method arrive as the server sent them."""
+    if not pair.has(step) or step not in pair.through.steps or not pair.direct.told(method):
+        return
+    found = _differ({method: pair.direct.told(method)}, {method: pair.through.told(method)})
+    told = gateways.told(found)
+    yield pair.seen(clause, step, not found, "the messages of the server", told)
+
+
+@ambient("gateway-log-messages", "gateway-log-level")
+def passes_log_messages_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """Log messages arrive, and the level that the client sets reaches the server."""
+    if pair.scenario != "messages" or "logging" in pair.expected.drops:
+        return
+    yield from _arrive(pair, "gateway-log-messages", "log", "notifications/message")
+    if pair.has("level") and "result" in (pair.through.steps["level"].value or {}):
+        asked = list(pair.through.received("logging/setLevel"))
+        levels = [value_in(entry.value, "params", "level") for _, entry in asked]
+        actual = f"the server heard {', '.join(map(brief, levels)) or 'nothing'}"
+        passed = LEVEL in levels
+        yield pair.seen("gateway-log-level", "level", passed, f"the level {LEVEL}", actual)
+
+
+@ambient("gateway-progress-arrives", "gateway-progress-token", "gateway-progress-late")
+def passes_progress_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """Progress arrives under the token of the client, before the answer."""
+    if pair.scenario != "messages" or not pair.has("progress"):
+        return
+    method = "notifications/progress"
+    ours = {CALL, "token-k", "token-h"}
+    before, after = (
+        [one for one in held.told(method) if one.get("progressToken") == CALL]
+        for held in (pair.direct, pair.through)
+    )
+    found = _differ({"progress": before}, {"progress": after})
+    told = gateways.told(found)
+    yield pair.seen("gateway-progress-arrives", "progress", not found, "each report", told)
+    step = pair.through.steps["progress"]
+    for entry, message in pair.through.heard(method):
+        token = value_in(message.value, "params", "progressToken")
+        actual = f"the token {brief(token)}, which the client never gave"
+        known = token in ours
+        yield pair.at("gateway-progress-token", known, entry.n, "a token of the client", actual)
+        if token == CALL and step.answer is not None:
+            answer = pair.transcript[step.answer]
+            late = entry.follows(answer) and entry.n != answer.n
+            actual = f"{gateways.Fate.DELAYED}: progress behind the answer on line {answer.n}"
+            yield pair.at("gateway-progress-late", not late, entry.n, "before the answer", actual)
+
+
+@ambient("gateway-cancel-arrives", "gateway-cancel-right", "gateway-cancel-others")
+def passes_cancellation_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """A cancellation reaches the right request of the server, once, and no other."""
+    call = pair.through.call("held") if pair.scenario == "messages" else None
+    if pair.scenario != "messages" or "kept" not in pair.through.steps:
+        return
+    step = pair.through.steps["kept"]
+    whole = gateways.same(_text(step.value), _text(pair.direct.steps["kept"].value))
+    actual = step.why or f"the answer {brief(step.value)}"
+    yield pair.seen("gateway-cancel-others", "kept", whole, "the answer of the other call", actual)
+    if call is None:
+        return
+    number, entry = call
+    own = id_key(value_in(entry.value, "id"))
+    heard = list(pair.through.received(CANCELLED))
+    right = [
+        one
+        for where, one in heard
+        if where == number and id_key(value_in(one.value, "params", "requestId")) == own
+    ]
+    left = any(one.happened is Happened.CLIENT_LEFT for one in pair.through.upstream[number])
+    passed = bool(right) or left
+    actual = f"{gateways.Fate.LOST}: no cancellation of the request {brief(entry.value['id'])}"
+    where = (number, entry.n)
+    yield pair.behind_at("gateway-cancel-arrives", passed, where, "a cancellation", actual)
+    for number_of, one in heard:
+        other = one not in right
+        again = right.index(one) > 0 if not other else False
+        request = brief(value_in(one.value, "params", "requestId"))
+        actual = f"{gateways.Fate.CROSSED}: it cancels the request {request}"
+        actual = f"the request {request} is cancelled again" if again else actual
+        spot = (number_of, one.n)
+        right_one = not (other or again)
+        expected = f"the request {brief(entry.value['id'])}, once"
+        yield pair.behind_at("gateway-cancel-right", right_one, spot, expected, actual)
+
+
+def _text(answer: Any) -> Any:
+    return object_in(answer, "result").get("content")
+
+
+@ambient("gateway-ids-unique", "gateway-tokens-unique")
+def numbers_its_own_requests(pair: gateways.Pair) -> Iterator[Seen]:
+    """The gateway uses each id once in a conversation, and each token for one request at a time."""
+    for number, transcript in enumerate(pair.through.upstream):
+        if transcript.exchanges and is_modern(pair.revision):
+            continue  # each request there has a stream of its own, so its client's id will do
+        ids: dict[Any, int] = {}
+        active: dict[Any, int] = {}
+        for asked in transcript.session.asked:
+            key = id_key(value_in(asked.value, "id"))
+            first = ids.setdefault(key, asked.line)
+            actual = f"the id {brief(value_in(asked.value, 'id'))} again, as on line {first}"
+            passed = first == asked.line
+            spot = (number, asked.line)
+            yield pair.behind_at("gateway-ids-unique", passed, spot, "an id of its own", actual)
+            token = id_key(object_in(asked.value, "params", "_meta").get("progressToken"))
+            if token is None:
+                continue
+            before = active.get(token)
+            answer = None if before is None else transcript.answer_to(before)
+            open_ = before is not None and (answer is None or answer[0].n > asked.line)
+            actual = f"a token of the request on line {before}, which has no answer yet"
+            yield pair.behind_at("gateway-tokens-unique", not open_, spot, "a free token", actual)
+            active[token] = asked.line
+
+
+@ambient("gateway-roots", "gateway-sampling", "gateway-elicitation")
+def passes_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """Requests of the server reach the client unchanged, and its answers reach the server."""
+    if pair.scenario != "messages":
+        return
+    for what, method in QUESTIONS.items():
+        name = f"ask-{what}"
+        if pair.has(name) and name in pair.through.steps:
+            before, after = (_question(held, name, method) for held in (pair.direct, pair.through))
+            found = _differ(before, after)
+            told = gateways.told(found)
+            yield pair.seen(f"gateway-{what}", name, not found, "the question and its answer", told)
+
+
+def _question(held: gateways.Held, name: str, method: str) -> dict[str, Any]:
+    """Return what a client was asked, and what the server was answered."""
+    told = object_in(held.steps[name].value, "result", "structuredContent")
+    rounds = object_in(held.steps[f"{name}-first"].value, "result", "inputRequests")
+    asked = [object_in(one, "params") for one in rounds.values()] or held.told(method)
+    return {
+        "asked": [{k: v for k, v in one.items() if k != "_meta"} for one in asked],
+        "answered": told.get("said"),
+        "state": told.get("state"),
+    }
+
+
+@ambient("gateway-list-changes", "gateway-resource-updates")
+def passes_changes_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """Changes of lists and of a resource arrive."""
+    if pair.scenario != "messages" or not pair.has("change"):
+        return
+    for method in CHANGED:
+        if pair.direct.heard(method):
+            came = bool(pair.through.heard(method))
+            actual = f"{gateways.Fate.LOST}: {method}"
+            yield pair.seen("gateway-list-changes", "change", came, method, actual)
+    yield from _arrive(pair, "gateway-resource-updates", "change", UPDATED)
