@@ -442,6 +442,25 @@ def test_a_run_has_the_faults_of_the_sdk_in_one_line() -> None:
         assert TOOL not in in_short(one)
 
 
+def test_pytest_names_the_options_of_pytest() -> None:
+    warned = run({(PING, NEW): Outcome.WARN}, "mcp==2.1.0")
+
+    assert "1 warning, which --" in standing.closing(warned)[2]
+    assert "--mcp-" not in standing.closing(warned)[2]
+    said = in_short(warned).splitlines()[-1]
+    assert "1 warning, which --mcp-" in said
+
+
+def test_the_line_on_the_sdk_fits_the_screen() -> None:
+    text = in_short(run(FAILING, "mcp==1.20.0"), 60)
+
+    at = next(n for n, line in enumerate(text.splitlines()) if line.startswith("sdk"))
+    said = text.splitlines()[at : at + 2]
+    assert max(map(len, said)) <= 60
+    assert said[1].startswith("     ")
+    assert said[1].strip()
+
+
 def test_each_report_says_how_a_failure_is_usually_cured() -> None:
     name = "stdio-stdout-only-messages"
     cure = rows(BOTH)[name].cure.split()[0]

@@ -48,6 +48,25 @@
     }
   }
 
+  const copied = (pre) => {
+    const range = document.createRange();
+    range.selectNodeContents(pre);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range); // what is selected is also seen, and can be copied by hand
+    return document.execCommand("copy");
+  };
+
+  for (const pre of document.querySelectorAll(".finding pre")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "copy";
+    button.addEventListener("click", () => {
+      button.textContent = copied(pre) ? "copied" : "press Ctrl+C";
+    });
+    pre.before(button);
+  }
+
   let folded = [];
   addEventListener("beforeprint", () => {
     folded = findings.filter((finding) => !finding.open);

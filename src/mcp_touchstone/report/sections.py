@@ -1,6 +1,7 @@
 """Write the sections of a report: counts, findings, clauses that were not judged, advice."""
 
 import io
+import re
 import textwrap
 from collections.abc import Iterator
 from typing import Final
@@ -266,13 +267,18 @@ def _dropped(sheet: Sheet, run: Run) -> None:
             sheet.say(f"  and {len(run.execution.dropped) - LISTED} more")
 
 
-def _close(sheet: Sheet, run: Run) -> None:
+def _close(sheet: Sheet, run: Run, options: str = "--") -> None:
+    """Print what was counted and the next step.
+
+    Args:
+        options: how an option begins where the reader gives it.
+    """
     outcomes = list(by_clause(run.verdicts).values())
     judged = [outcome for outcome in outcomes if outcome is not Outcome.UNSEEN]
     revisions = {verdict.revision for verdict in run.verdicts}
     sheet.say("")
     if not judged:
-        sheet.say(*_next(run), wrap=True)
+        sheet.say(*_next(run, options), wrap=True)
         return
     parts: list[str | tuple[str, str]] = []
     counts = tally(run)
@@ -312,13 +318,13 @@ def _close(sheet: Sheet, run: Run) -> None:
         reason = "because a tool took too long or ended the server"
         sentence = _agree(len(short), f"were not attacked in full, {reason}")
         sheet.say((f"{sentence}; -v lists the requests not sent", STYLES[Outcome.NOTE]), wrap=True)
-    sheet.say(*_next(run), wrap=True)
+    sheet.say(*_next(run, options), wrap=True)
 
 
-def _next(run: Run) -> Iterator[str | tuple[str, str]]:
+def _next(run: Run, options: str) -> Iterator[str | tuple[str, str]]:
     word, style, rest = standing.closing(run)
     yield (word, style)
-    yield rest
+    yield _OPTION.sub(options, rest)
 
 
 def _spent(cost: Cost) -> str:
@@ -328,6 +334,11 @@ def _spent(cost: Cost) -> str:
         f"time-outs {cost.silence:.1f}, mcp-touchstone {cost.ours:.1f}"
     )
 
+
+PYTEST: Final = "--mcp-"
+"""How an option begins for pytest."""
+
+_OPTION: Final = re.compile(r"(?<=[ (])--(?=[a-z])")
 
 _SINGULAR = {"need": "needs", "were": "was"}
 
@@ -356,7 +367,7 @@ def in_short(run: Run, width: int = 100) -> str:
         standing.of_sdk(run, sheet.say, sheet.width, verbose=sheet.verbose, how=how)
         standing.known(run, sheet.say, sheet.width)
         standing.stale(run, sheet.say)
-        _tool_use(sheet, run, "--mcp-call")
+        _tool_use(sheet, run, f"{PYTEST}call")
         _clients(sheet, run)
-        _close(sheet, run)
+        _close(sheet, run, PYTEST)
     return capture.get().strip("\n")

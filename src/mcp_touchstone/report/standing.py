@@ -72,7 +72,11 @@ def of_sdk(run: Run, say: Line, width: int, *, verbose: bool, how: str = SDK_FAU
         ]
         say("")
         if not verbose:
-            say(("sdk", AMBER), "  ", f"{' and '.join(counts)} of {sdk}, not counted ({how})")
+            text = f"sdk  {' and '.join(counts)} of {sdk}, not counted ({how})"
+            first, *more = textwrap.wrap(text, max(40, width), subsequent_indent=" " * 5)
+            say(("sdk", AMBER), first.removeprefix("sdk"))
+            for line in more:
+                say(line)
             continue
         say(("sdk", AMBER), "  ", (f"{' and '.join(counts)} of {sdk}", "bold"))
         _wrapped(
