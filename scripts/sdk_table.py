@@ -28,6 +28,13 @@ HERE = Path(__file__).resolve().parent / "sdks"
 FOLDER = Path.home() / ".cache" / "mcp-touchstone-sdks"
 FOUND = {"fail", "warn"}
 HTTP = ("--http", "http://127.0.0.1:{port}/mcp")
+TOKEN = (*HTTP, "--issuer", "mock", "--scope", "read", "--select", "http/authorization")
+WAYS = {
+    "stdio": ((), ()),
+    "http": (HTTP, ("{port}",)),
+    "token": (TOKEN, ("{port}", "{issuer}", "{jwks}", "{audience}")),
+}
+"""How a minimal server is judged -> options of `check`, and arguments of the server."""
 
 Faults = dict[str, dict[str, dict[str, list[str]]]]
 
@@ -40,7 +47,7 @@ class Release:
         line: the series of releases it belongs to.
         registry: ``pypi`` or ``npm``.
         server: the file of the minimal server, in `HERE`.
-        http: whether that also serves HTTP, on the port of its argument.
+        ways: how it is judged, of `WAYS`; always over stdio.
     """
 
     line: str
@@ -48,7 +55,7 @@ class Release:
     registry: str
     version: str
     server: str
-    http: bool
+    ways: tuple[str, ...]
 
     @property
     def label(self) -> str:
@@ -62,9 +69,9 @@ def releases(only: list[str]) -> Iterator[Release]:
     for row in table["sdk"]:
         for version in row["versions"]:
             if not only or row["name"] in only or f"{row['name']}=={version}" in only:
-                http = row.get("http", False)
+                ways = ("stdio", *row.get("ways", ()))
                 yield Release(
-                    row["line"], row["name"], row["registry"], version, row["server"], http
+                    row["line"], row["name"], row["registry"], version, row["server"], ways
                 )
 
 
@@ -73,9 +80,9 @@ def install(release: Release, folder: Path) -> list[str]:
     place = folder / release.label
     join = "==" if release.registry == PYPI else "@"
     program = installed(place, release.registry, f"{release.name}{join}{release.version}")
-    server = place / release.server
-    shutil.copyfile(HERE / release.server, server)
-    return [program, str(server)]
+    for source in HERE.glob("*.[mp]*"):
+        shutil.copy(source, place)
+    return [program, str(place / release.server)]
 
 
 def judge(command: list[str], report: Path, *options: str) -> dict[str, Any]:
@@ -145,17 +152,19 @@ def answers(report: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
     }
 
 
-def row(release: Release, report: dict[str, Any], http: dict[str, Any]) -> dict[str, Any]:
+def row(release: Release, report: dict[str, Any], *others: dict[str, Any]) -> dict[str, Any]:
     """Return the row of a release.
 
     Args:
         report: the report on stdio.
-        http: the report over HTTP; empty if it was not judged over HTTP.
+        others: the reports over HTTP. Their clauses differ, or their findings are the same.
     """
     made = _found(release, report)
-    if http:
-        over_http = _found(release, http)
-        known = tomllib.loads((HERE / "releases.toml").read_text("utf-8"))["switches"]
+    if others:
+        verdicts = [verdict for one in others for verdict in one["verdicts"]]
+        over_http = _found(release, {**others[0], "verdicts": verdicts})
+        table = tomllib.loads((HERE / "releases.toml").read_text("utf-8"))
+        known = {*table["switches"], *table["tokens"]}
         made["http"] = {
             part: {
                 clause: added
@@ -235,23 +244,23 @@ def main() -> int:
     table = {(one["sdk"], one["version"]): one for one in known}
     for release in releases(options.only):
         key = release.name, release.version
-        report = options.folder / f"{release.label}.json"
-        over_http = options.folder / f"{release.label}-http.json"
         if options.missing and key in table:
             continue
-        if options.reports:
-            found = json.loads(report.read_text("utf-8"))
-            http = json.loads(over_http.read_text("utf-8")) if release.http else {}
-        else:
-            command = install(release, options.folder.absolute())
-            found = judge(command, report)
-            http = judge([*command, "{port}"], over_http, *HTTP) if release.http else {}
-        for one in filter(None, (found, http)):
-            if one["summary"]["exit_code"] not in {0, 1}:
-                raise SystemExit(f"{report}: {one['summary']['trouble'] or 'not all was judged'}")
-        table[key] = with_chance(row(release, found, http), table.get(key, {}))
+        command = [] if options.reports else install(release, options.folder.absolute())
+        found = []
+        for way in release.ways:
+            report = options.folder / f"{release.label}-{way}.json"
+            words, arguments = WAYS[way]
+            if options.reports:
+                found.append(json.loads(report.read_text("utf-8")))
+            else:
+                found.append(judge([*command, *arguments], report, *words))
+            summary = found[-1]["summary"]
+            if summary["exit_code"] not in {0, 1}:
+                raise SystemExit(f"{report}: {summary['trouble'] or 'not all was judged'}")
+        table[key] = with_chance(row(release, *found), table.get(key, {}))
         write([*table.values()])
-        summary = found["summary"]
+        summary = found[0]["summary"]
         print(
             f"{release.label}: {summary['clauses']['fail']} fail, {summary['seconds']:.0f} s",
             flush=True,

@@ -1,6 +1,6 @@
 """A minimal server on fastmcp: one tool, one resource, one prompt.
 
-It serves HTTP on the port of its argument, if there is one.
+Usage: fastmcp_server.py [PORT [ISSUER JWKS AUDIENCE]] (stdio, HTTP, HTTP behind a token)
 """
 
 import sys
@@ -29,6 +29,15 @@ def greet(name: str) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[2:]:
+        from fastmcp.server.auth import RemoteAuthProvider
+        from fastmcp.server.auth.providers.jwt import JWTVerifier
+
+        port, issuer, jwks, audience = sys.argv[1:]
+        verifier = JWTVerifier(
+            jwks_uri=jwks, issuer=issuer, audience=audience, required_scopes=["read"]
+        )
+        server.auth = RemoteAuthProvider(verifier, [issuer], base_url=f"http://127.0.0.1:{port}")
     if sys.argv[1:]:
         server.run("http", port=int(sys.argv[1]), show_banner=False)
     server.run(show_banner=False)

@@ -1,6 +1,6 @@
 """A minimal server on the Python SDK 1.x: one tool, one resource, one prompt.
 
-It serves HTTP on the port of its argument, if there is one.
+Usage: mcp1.py [PORT [ISSUER JWKS AUDIENCE]] (stdio, HTTP, HTTP behind a token)
 """
 
 import sys
@@ -8,7 +8,14 @@ import sys
 from mcp.server.fastmcp import FastMCP
 from mcp.types import ToolAnnotations
 
-server = FastMCP("minimal")
+options = {}
+if sys.argv[2:]:
+    import tokens
+
+    _, issuer, jwks, audience = sys.argv[1:]
+    options["token_verifier"] = tokens.Verifier(issuer, jwks, audience)
+    options["auth"] = tokens.settings(issuer, audience)
+server = FastMCP("minimal", **options)
 
 
 @server.tool(annotations=ToolAnnotations(readOnlyHint=True))

@@ -1,6 +1,6 @@
 """A minimal server on the Python SDK 2.x: one tool, one resource, one prompt.
 
-It serves HTTP on the port of its argument, if there is one.
+Usage: mcp2.py [PORT [ISSUER JWKS AUDIENCE]] (stdio, HTTP, HTTP behind a token)
 """
 
 import sys
@@ -8,7 +8,14 @@ import sys
 from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import ToolAnnotations
 
-server = MCPServer("minimal")
+options = {}
+if sys.argv[2:]:
+    import tokens
+
+    _, issuer, jwks, audience = sys.argv[1:]
+    options["token_verifier"] = tokens.Verifier(issuer, jwks, audience)
+    options["auth"] = tokens.settings(issuer, audience)
+server = MCPServer("minimal", **options)
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))

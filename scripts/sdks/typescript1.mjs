@@ -2,13 +2,17 @@
 // It serves HTTP on the port of its argument, if there is one.
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
+import { completable } from "@modelcontextprotocol/sdk/server/completable.js";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { z } from "zod";
 
 function minimal() {
-  const server = new McpServer({ name: "minimal", version: "1.0.0" });
+  const server = new McpServer(
+    { name: "minimal", version: "1.0.0" },
+    { capabilities: { logging: {} } },
+  );
 
   server.registerTool(
     "echo",
@@ -29,7 +33,7 @@ function minimal() {
 
   server.registerPrompt(
     "greet",
-    { description: "Greet a person.", argsSchema: { name: z.string() } },
+    { description: "Greet a person.", argsSchema: { name: completable(z.string(), () => ["Ada"]) } },
     ({ name }) => ({
       messages: [{ role: "user", content: { type: "text", text: `Say hello to ${name}.` } }],
     }),

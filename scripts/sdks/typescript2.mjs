@@ -2,12 +2,15 @@
 // Usage: node typescript2.mjs [PORT] (stdio, or HTTP at /mcp of that port)
 import { createServer } from "node:http";
 import { Readable } from "node:stream";
-import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { completable, createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
 
 function minimal() {
-  const server = new McpServer({ name: "minimal", version: "1.0.0" });
+  const server = new McpServer(
+    { name: "minimal", version: "1.0.0" },
+    { capabilities: { logging: {} } },
+  );
 
   server.registerTool(
     "echo",
@@ -28,7 +31,7 @@ function minimal() {
 
   server.registerPrompt(
     "greet",
-    { description: "Greet a person.", argsSchema: z.object({ name: z.string() }) },
+    { description: "Greet a person.", argsSchema: z.object({ name: completable(z.string(), () => ["Ada"]) }) },
     ({ name }) => ({
       messages: [{ role: "user", content: { type: "text", text: `Say hello to ${name}.` } }],
     }),

@@ -587,6 +587,23 @@ def test_the_table_names_clauses_and_scenarios_that_exist() -> None:
     assert unknown == set()
 
 
+@cases(
+    ("fastmcp", "4.1.2", "authorization-insufficient-scope"),
+    ("mcp", "2.3.0", "authorization-scope"),
+    ("@modelcontextprotocol/sdk", "1.32.2", "logging-invalid-level-error-legacy"),
+)
+def test_the_table_has_what_an_sdk_does_behind_a_token_or_with_logging(
+    name: str, number: str, clause: str
+) -> None:
+    faults = [
+        one.faults
+        for one in sdk_faults.releases(http=True)
+        if (one.sdk.name, one.sdk.version) == (name, number)
+    ]
+
+    assert clause in {fault.clause for one in faults for fault in one}
+
+
 def test_the_table_has_the_releases_that_the_script_judges() -> None:
     script = _script()
     wanted = [(one.line, one.name, one.version) for one in script.releases([])]
