@@ -73,11 +73,16 @@ def answers_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
     ):
         if pair.scenario == "clients" and pair.has(name) and name in pair.through.steps:
             step = pair.through.steps[name]
-            found = pair.changes(name)
-            told = step.why or gateways.told(found)
+            old, new = (_owned(held.steps[name]) for held in (pair.direct, pair.through))
+            told = step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
             if f"later of-{1 - step.client}" in brief(step.value, 500):
                 told = f"{gateways.Fate.CROSSED}: the answer of the other client"
-            yield pair.seen(clause, name, not found, "its own answer", told)
+            yield pair.seen(clause, name, set(old) <= set(new), "its own answer", told)
+
+
+def _owned(step: gateways.ExchangeStep) -> list[Any]:
+    """Return the names of the tools in an answer, or its text; other members have other rules."""
+    return [_said(step)] if "content" in step.result else _names(step)
 
 
 @ambient("gateway-messages-own")
@@ -172,5 +177,6 @@ def lists_all_of_many_tools(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 def _names(step: gateways.ExchangeStep) -> list[str]:
+    """Return the names of the tools in a list."""
     tools = step.result.get("tools")
     return [str(value_in(one, "name")) for one in tools] if isinstance(tools, list) else []

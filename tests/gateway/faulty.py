@@ -320,6 +320,16 @@ class LosesOne(Gateway):
         yield message
 
 
+class WritesOut(Gateway):
+    """Writes isError out where it is false, which is no fault."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Add the member."""
+        if "content" in message.get("result", {}):
+            message["result"].setdefault("isError", False)
+        yield message
+
+
 class Crosses(Gateway):
     """Gives the second client something of the first: ``crosses answers``, lists or messages."""
 
@@ -366,6 +376,7 @@ FAULTS: dict[str, Callable[[list[str], list[str]], Gateway]] = {
     "cuts-large": CutsLarge,
     "loses-one": LosesOne,
     "crosses": Crosses,
+    "writes-out": WritesOut,
 }
 
 

@@ -257,19 +257,24 @@ class Pair(Record):
     def behind(self, name: str) -> tuple[str, int] | None:
         """Return the conversation and the line of what our server answered for a step.
 
-        The last request of the same method and target is the one.
+        The last request of the same method and target is the one; one with equal arguments before
+        all others.
         """
         asked = self._sent(name)
-        found = None
         if asked is None:
             return None
-        for number, entry in self.through.received(str(asked.get("method"))):
-            same = self._target(entry.value) in {self._target(asked), None}
-            found = (number, entry.n) if same or self.expected.prefix else found
-        if found is None:
+        wanted, arguments = {self._target(asked), None}, object_in(asked, "params", "arguments")
+        alike = [
+            (number, entry)
+            for number, entry in self.through.received(str(asked.get("method")))
+            if self.expected.prefix or self._target(entry.value) in wanted
+        ]
+        same = [one for one in alike if object_in(one[1].value, "params", "arguments") == arguments]
+        if not alike:
             return None
-        answer = self.through.upstream[found[0]].answer_to(found[1])
-        return f"{UPSTREAM}:{found[0]}", found[1] if answer is None else answer[0].n
+        number, entry = (same or alike)[-1]
+        answer = self.through.upstream[number].answer_to(entry.n)
+        return f"{UPSTREAM}:{number}", entry.n if answer is None else answer[0].n
 
     def _sent(self, name: str) -> Any:
         step = self.through.steps[name]
