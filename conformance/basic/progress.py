@@ -90,6 +90,7 @@ class Watch:
         self._record = record
         self._by_token: dict[Any, Holder] = {}
         self._by_id: dict[Any, Holder] = {}
+        self._over: dict[Any, Holder] = {}  # those over, as long as nothing later was answered
         self._by_task: dict[str, Holder] = {}
 
     def walk(self) -> Iterator[Seen]:
@@ -117,22 +118,26 @@ class Watch:
         key = id_key(token)
         if key is not None:
             holder = Holder(token, augmented=isinstance(params.get("task"), dict))
-            self._by_token[key] = self._by_id[id_key(value.get("id"))] = holder
+            number = id_key(value.get("id"))
+            self._by_token[key] = self._by_id[number] = holder
+            self._over.pop(number, None)
 
     def _heard(self, entry: Entry, message: Message) -> None:
         if message.role is Role.NOTIFICATION and message.method == STATUS:
             self._state(entry, object_in(message.value, "params"))
         if message.role is not Role.ANSWER:
             return
-        for one in self._by_id.values():
-            if one.over is not None and one.passed is None and message.answers is not None:
-                one.passed = entry.at if message.answers > one.over.n else None
+        for number, one in [*self._over.items()]:
+            if message.answers and one.over and message.answers > one.over.n:
+                one.passed = entry.at
+                del self._over[number]
         result = object_in(message.value, "result")
         listed = result.get("tasks") if message.method == "tasks/list" else None
         for state in listed if isinstance(listed, list) else [result]:
             if message.method in POLLED or state is not result:
                 self._state(entry, state)
-        holder = self._by_id.get(id_key(message.value.get("id")))
+        answered = id_key(message.value.get("id"))
+        holder = self._by_id.get(answered)
         if holder is None or holder.over is not None:
             return
         task = object_in(result, "task").get("taskId")
@@ -141,6 +146,7 @@ class Watch:
             self._by_task[task] = holder
         else:
             holder.over = entry
+            self._over[answered] = holder
 
     def _state(self, entry: Entry, state: Any) -> None:
         """Record the state of a task from an answer or a notification."""

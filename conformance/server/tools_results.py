@@ -101,7 +101,7 @@ def keeps_its_output_schemas_in_all_results(record: Record) -> Iterator[Seen]:
         elif not failed and isinstance(value, dict) and _is_final(result):
             fits = _fits(schema, value, record.revision)
             if fits is not None:
-                yield Seen(clause, fits, entry.n, expected, _actual(schema, value))
+                yield Seen(clause, fits, entry.n, expected, "" if fits else _actual(schema, value))
 
 
 def _is_final(result: dict[str, Any]) -> bool:

@@ -46,7 +46,7 @@ class Place(StrEnum):
     @property
     def is_unused(self) -> bool:
         """Whether it is no process of a share, but for one that the scenario opens."""
-        return self not in {Place.SHARED, Place.SEVERAL, Place.LAST}
+        return self not in (Place.SHARED, Place.SEVERAL, Place.LAST)
 
     @property
     def has_folder(self) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from operator import itemgetter
 from typing import Final
 
@@ -363,9 +364,11 @@ def _take_over_questions(profile: ServerProfile, revision: str) -> None:
     profile.spoken[revision].decided.take(newest, words)
 
 
-def _asked_by(revision: str, word: str) -> set[Probe]:
+@cache
+def _asked_by(revision: str, word: str) -> frozenset[Probe]:
+    """Return the probes that decide a word of the catalogue."""
     probes = needs.probes([word], revision)
-    return probes | {Probe.SLOW} if word in REPORTS else probes
+    return frozenset(probes | {Probe.SLOW} if word in REPORTS else probes)
 
 
 def _read_only(*lists: Spoken) -> frozenset[str]:

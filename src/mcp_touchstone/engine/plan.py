@@ -100,7 +100,7 @@ class Plan:
         self._revisions = judged(profile, choice)
         self._cases: Sequence[Case] = ()
         self._waiting: dict[int, _Entry] = {}
-        self._words: frozenset[tuple[str, str]] = frozenset()
+        self._undecided: set[tuple[str, str]] = set()
         self._planned: dict[int, list[PlannedCase]] = {}
         self._absent: dict[int, list[Absent]] = {}
         self.trouble = ""
@@ -109,7 +109,7 @@ class Plan:
         if any(r in profile.spoken for r in rev.ALL):
             self._cases = registry.cases()
             self._waiting = dict(enumerate(self._entries(self._cases)))
-            self._words = frozenset().union(*(entry.words for entry in self._waiting.values()))
+            self._undecided = {word for entry in self._waiting.values() for word in entry.words}
             self._absent[-1] = list(self._left_out(registry.cases()))
         else:
             self.trouble = profile.trouble or "the server speaks no revision we know"
@@ -182,11 +182,11 @@ class Plan:
             free: (revision, share) -> whether discovery has finished with that process.
         """
         before = set(self._planned)
-        known = {word for word in self._words if decided(*word)}
-        for drawn in (False, True):
-            for index, entry in list(self._waiting.items()):
-                if entry.case.drawn is drawn and self._is_ready(entry, known, free):
-                    self._take(index)
+        self._undecided -= {word for word in self._undecided if decided(*word)}
+        met = [one for one in self._waiting.items() if one[1].words.isdisjoint(self._undecided)]
+        for index, entry in sorted(met, key=lambda one: one[1].case.drawn):
+            if self._is_ready(entry, free):
+                self._take(index)
         return self._since(before)
 
     def rest(self) -> list[PlannedCase]:
@@ -206,16 +206,9 @@ class Plan:
             if case not in settled
         ]
 
-    def _is_ready(
-        self,
-        entry: _Entry,
-        known: set[tuple[str, str]],
-        free: Callable[[str, Share], bool],
-    ) -> bool:
+    def _is_ready(self, entry: _Entry, free: Callable[[str, Share], bool]) -> bool:
         case = entry.case
         if entry.bound and self.profile.bindings is None:
-            return False
-        if not entry.words <= known:
             return False
         if not isinstance(case, Scenario):
             return True

@@ -60,6 +60,8 @@ _VOCABULARIES: Final = {
 }
 """Dialect -> the parts of its meta-schema."""
 _seen: Final = Remembered[tuple[tuple[str, str], ...]]()
+_misfits: Final = Remembered[str]()
+"""Where values break schemas, by the digest of both: a tool often gives the same result again."""
 
 
 def dialect_of(schema: Any) -> str:
@@ -116,15 +118,19 @@ def misfit(schema: Any, value: Any) -> str | None:
             return None
         if excess(text, WHOLE) or excess(told, WHOLE):
             return None
+        key = digest([schema, value])
+        if (known := _misfits.get(key)) is not None:
+            return known
         _budget.set([MOST_STEPS, 0])
-        found = _reader(dialect)(schema, registry=Registry()).iter_errors(value)  # fetches nothing
-        error = next(found, None)
+        reader = _reader(dialect)(schema, registry=Registry())  # fetches nothing
+        error = next(reader.iter_errors(value), None)
     except (ArithmeticError, LookupError, TypeError, Unresolvable, ValueError, _TooMuchError):
         return None
-    if error is None:
-        return ""
-    place = path_text("", error.absolute_path)
-    return f"{place}: {sentence(error)}" if place else sentence(error)
+    place = "" if error is None else path_text("", error.absolute_path)
+    reason = "" if error is None else sentence(error)
+    found = f"{place}: {reason}" if place else reason
+    _misfits.keep(key, found)
+    return found
 
 
 class _TooMuchError(Exception):
