@@ -73,6 +73,8 @@ def _run(line: CommandLine) -> int:
             from mcp_touchstone.commands.check import run
         case "init" | "recon" | "load" | "golden" | "bridge":
             from mcp_touchstone.commands.servers import run
+        case "verify":
+            from mcp_touchstone.commands.verify import run
         case "fleet" | "fleet report":
             from mcp_touchstone.commands.fleet import run
         case "tap" | "tap show" | "judge" | "client" | "act" | "gateway":

@@ -68,6 +68,7 @@ def test_options_of_a_command_line_are_printed_and_read_back() -> None:
         *("client_jobs", "scenario_baseline", "steps"),
         *("expects", "config_template", "upstream_port"),
         *("scripts", "verbose", "quiet", "color", "osv"),
+        *("attest", "sign", "lock", "locked", "update_lock"),
     }
 
 

@@ -223,6 +223,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "runtime",
         "transport",
         "connection",
+        "discovery",
         "target",
         "results",
         "engine",

@@ -19,7 +19,7 @@ PURE = (
     *("wire.reply", "connection.answers", "connection.client_tasks", "connection.profile"),
     *("connection.server_requests", "catalog.needs", "bindings.canary", "bindings.argument_roles"),
     *("bindings.file_naming", "bindings.binding", "bindings.observed", "catalog.threat"),
-    "results.threshold",
+    *("results.lock", "results.threshold"),
     *("connection.server_profile", "profiles.rule", "profiles.measure", "profiles.load"),
     *(
         "profiles.notes",

@@ -162,6 +162,12 @@ def _check_one(
     old = older(settings)
     _check_budget(settings)
     _check_lock(settings)
+    if settings.sign is not None and settings.attest is None:
+        return complain("--sign signs the statement of --attest FILE; name that")
+    if settings.sign is not None:
+        from mcp_touchstone.report import attest
+
+        attest.signed(b"", settings.sign)  # a wrong key is refused before the server is started
     scanned = _scanned(settings)
     screen = _Screen(settings, target)
     try:
@@ -183,6 +189,11 @@ def _check_one(
         changes = lock_file.compare(run, _lock(settings), settings.name, _lock_options(settings))
         run = replace(run, locked=changes)
     code = conclude(run, settings, screen.terminal, write, renewal, old, on_run)
+    if settings.attest is not None:
+        from mcp_touchstone.report import attest
+
+        env = {**os.environ, **target.env, **arguments(target.command)}
+        attest.write(attest.statement(run, env), settings.attest, settings.sign)
     if settings.update_lock:
         from mcp_touchstone.golden import lock_file
 

@@ -123,6 +123,22 @@ def _approve(approve: Parser) -> None:
     table(approve, "check")
 
 
+def _verify(verify: Parser) -> None:
+    verify.usage = "mcp-touchstone verify [options] FILE [-- COMMAND ...]"
+    verify.description = (
+        "Verify a statement of `check --attest`, offline: its signature, the report, and the\n"
+        "files of the command behind `--`, which is not started."
+    )
+    verify.epilog = (
+        "exit status: 0 all that was named agrees, 1 something differs, 2 the statement or its\n"
+        "signature cannot be used"
+    )
+    verify.set_defaults(words=[])
+    verify.add_argument("statement", type=Path, metavar="FILE")
+    own(verify, "--key", "the public key (PEM); a signed statement requires it", "KEY", Path)
+    own(verify, "--report", "the report of `check --json` that it is about", "RUN.json", Path)
+
+
 def words(command: Parser, text: str = "a target of the configuration") -> None:
     """Add the words before ``--``: targets."""
     command.add_argument("words", nargs="*", metavar="TARGET", help=text)
@@ -530,6 +546,7 @@ def _act(act: Parser) -> None:
 COMMANDS: Final[dict[str, Callable[[Parser], None]]] = {
     "check": _check,
     "approve": _approve,
+    "verify": _verify,
     "init": _init,
     "explain": _explain,
     "list": _list,

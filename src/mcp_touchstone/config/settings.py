@@ -324,6 +324,14 @@ class Settings(ServerSettings):
     update_budget: bool = _gate(
         "write what they cost now into the file of --budget (budgets.toml)", in_files=False
     )
+    attest: Path | None = _report(
+        "write an in-toto statement on the run: package, report, verdicts", "FILE", Path
+    )
+    sign: Path | None = _report(
+        "sign the statement of --attest with this private key (PEM); requires the extra sign",
+        "KEY",
+        Path,
+    )
     locked: bool = _gate(
         "fail if the server, its package or what it can do changed since it was approved",
         in_files=False,
