@@ -379,6 +379,25 @@ def test_a_step_without_a_command_is_passed_over(tmp_path: Path) -> None:
     assert report(tmp_path)["summary"]["processes"] == 1
 
 
+def test_a_scenario_without_a_command_for_a_step_does_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = {name: scenarios()[name] for name in ("tools_call", "logging", "prompts")}
+    monkeypatch.setattr("mcp_touchstone.tap.check.scenarios", lambda: few)
+    words = [
+        "--steps",
+        f"tools/list={one_thing(tmp_path)} {{method}} '' {{arguments}} {{server_line}}",
+    ]
+
+    assert main(["client", "--json", str(tmp_path / "j"), *words]) == 0
+
+    assert played(tmp_path) == {
+        "tools_call": "judged",
+        "logging": "judged",
+        "prompts": "left out",
+    }
+
+
 def test_the_words_of_a_step_are_filled() -> None:
     step = {"call": "add", "arguments": {"a": 2, "text": "x y"}}
     command = ["call", "{tool}", "{pairs}", "--json={arguments}", "{method}"]

@@ -12,6 +12,7 @@ from mcp_touchstone.config import resolve
 from mcp_touchstone.config.settings import Settings, words
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import tidy
+from mcp_touchstone.parts import stepper
 from mcp_touchstone.parts.scenarios import find, scenarios, without
 from mcp_touchstone.results.played import PlayedScenario, troubles
 from mcp_touchstone.results.run import Run
@@ -174,6 +175,10 @@ class _Scenes:
             return "needs stdio"
         if revision and (why := without(name, revision)):
             return f"is not played in {revision}: {why}"
+        commands = {*self._client.steps}
+        methods = {*map(stepper.method, stepper.flat(part.steps))} - {""}
+        if commands and methods and not commands & {*methods, stepper.ANY}:
+            return "has no step with a command in --steps"
         if part.protection is None:
             return ""
         if not self._http:
