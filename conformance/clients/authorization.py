@@ -141,6 +141,13 @@ _auth(
     response={"iss": ELSEWHERE},
 )
 _auth(
+    "auth-iss-unexpected",
+    official="auth/iss-unexpected",
+    about="Answer an authorization request as another issuer, where no issuer was promised.",
+    metadata={"authorization_response_iss_parameter_supported": None},
+    response={"iss": ELSEWHERE},
+)
+_auth(
     "auth-no-iss",
     official="auth/iss-supported-missing",
     about="Answer an authorization request without the issuer that was promised.",

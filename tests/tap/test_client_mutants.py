@@ -66,6 +66,13 @@ def test_a_client_of_2025_06_18_must_ask_for_the_metadata_of_rfc_8414(
     assert over_http(clause, "auth-discovery", tmp_path)[clause] is Outcome.FAIL
 
 
+def test_a_client_compares_an_issuer_that_was_not_promised(tmp_path: Path) -> None:
+    clause, part = "client-auth-iss", "auth-iss-unexpected"
+
+    assert over_http(clause, part, tmp_path / "bad")[clause] is Outcome.FAIL
+    assert over_http("none", part, tmp_path / "good")[clause] is Outcome.PASS
+
+
 @pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
 def test_a_good_client_over_http_meets_each_rule(
     revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
