@@ -28,7 +28,8 @@ FOREIGN = frozenset(
         """
         --ff --lf --junitxml --nthreads --build-arg --init --rm --user --cli --portable --only
         --requirements --allow --api-key --busy --confirm-writes --deny --deny-write --deprecated
-        --feature --http-name --http-token --log-format --read-only --root --token --verbose-log
+        --feature --http-name --http-token --log-format --read-only --root --stdio --token
+        --verbose-log
         """,
     )
 )
