@@ -43,7 +43,7 @@ def asks(talk: Conversation, change: dict[str, Change], **more: Any) -> HttpAnsw
     return talk.http.post(talk.wire.build(talk.wire.everyday), change, **more)
 
 
-@scenario("endpoint-accept-forms", unopened=Unopened.AFTER_OTHER_ANSWER)
+@scenario("endpoint-accept-forms", unopened=Unopened.AFTER_NOT_ACCEPTABLE)
 def takes_accept_in_each_form(talk: Conversation) -> None:
     """An Accept header that lists both types is taken in each form."""
     clause = "endpoint-accept-forms"

@@ -36,12 +36,16 @@ def test_output_before_an_error_is_flushed() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "first", "then\n")
 
 
+REFUSAL = '{"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "no such vault"}}'
+
+
 @cases(
     ("print('hello'); sys.exit(3)", "it wrote “hello” in place of a message"),
     ("print('hello')", "it wrote “hello” in place of a message"),
     ("print(); sys.exit(3)", "it wrote “” in place of a message"),
     ("sys.exit(3)", "the server left (status 3)"),
     ("print('{'); print('x' * 9000)", "it wrote “{” in place of a message"),
+    (f"print({REFUSAL!r}, end=''); sys.exit(1)", "no such vault"),
 )
 def test_program_that_ends_without_a_message_is_not_judged(code: str, why: str) -> None:
     done = touchstone("check", "--", sys.executable, "-c", f"import sys; {code}")

@@ -60,6 +60,7 @@ class Unopened(StrEnum):
     ALWAYS = "always"
     AFTER_RESULT = "after a result of the opening request"
     AFTER_OTHER_ANSWER = "after an answer to initialize without a protocolVersion"
+    AFTER_NOT_ACCEPTABLE = "after such an answer with HTTP 406"
 
 
 DISCOVERY: Final = "discovery"

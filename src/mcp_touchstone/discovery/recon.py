@@ -34,6 +34,7 @@ from mcp_touchstone.connection.server_profile import (
 from mcp_touchstone.discovery.silence import Spawn, explain_silence
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.process import now
+from mcp_touchstone.wire.framing import object_in, value_in
 from mcp_touchstone.wire.matchers import list_methods
 from mcp_touchstone.wire.near_miss import Slip
 from mcp_touchstone.wire.reply import Reply
@@ -441,7 +442,8 @@ def late_answers(
 
 def _explain(profile: _Draft, connections: Mapping[str, Connection]) -> None:
     replies = profile.refused
-    legacy = [r for r in replies if not rev.is_modern(r)] or list(replies)
+    legacy = [r for r in replies if not rev.is_modern(r)]
+    legacy = legacy or ([] if profile.offers else list(replies))
     if legacy:
         newest = legacy[-1]
         method = "server/discover" if rev.is_modern(newest) else "initialize"
@@ -461,15 +463,20 @@ def _explain(profile: _Draft, connections: Mapping[str, Connection]) -> None:
                 profile.is_excused = True
     else:
         named = sorted({str(offer) for offer in profile.offers.values()})
-        profile.trouble = f"it speaks only {', '.join(named)}, which no revision we know has"
+        unserved = "has no Streamable HTTP" if {*named} <= {*rev.ALL} else "we do not know"
+        profile.trouble = f"it answers initialize with {', '.join(named)} only, which {unserved}"
     if profile.diagnosis is not None:
         profile.trouble = f"the server cannot be talked to: {profile.diagnosis.actual}"
 
 
 def _never_spoke(connection: Connection) -> bool:
-    """Return whether a program left without any message: it is no server, or it did not start."""
+    """Return whether a program left without any message: it is no server, or it did not start.
+
+    An error to nobody says why it leaves; some servers write it where others use stderr.
+    """
     left = connection.gone and not connection.transcript.overflow
-    return left and not any(entry.messages for entry in _heard(connection))
+    said = (message.value for entry in _heard(connection) for message in entry.messages)
+    return left and all("error" in object_in(one) and value_in(one, "id") is None for one in said)
 
 
 def _heard(connection: Connection) -> list[Entry]:

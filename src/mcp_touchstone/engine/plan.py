@@ -366,7 +366,7 @@ def _mute(profile: "ServerProfile", registry: Registry, choice: Choice) -> Itera
     if reply is not None and reply.result is not None:
         marks.add(Unopened.AFTER_RESULT)
     if reply is not None and reply.answered and "protocolVersion" not in (reply.result or {}):
-        marks.add(Unopened.AFTER_OTHER_ANSWER)
+        marks |= {Unopened.AFTER_OTHER_ANSWER, Unopened.AFTER_NOT_ACCEPTABLE}
     explained = profile.diagnosis.clause if profile.diagnosis else ""
     for case in registry.cases():
         if choice.cases is not None and case.id not in choice.cases:

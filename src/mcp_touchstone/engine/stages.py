@@ -20,7 +20,7 @@ from mcp_touchstone.catalog.attack_level import Tier
 from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.needs import OPERATIONS
-from mcp_touchstone.catalog.scenario import Ambient, Registry
+from mcp_touchstone.catalog.scenario import Ambient, Registry, Unopened
 from mcp_touchstone.catalog.sdk import UNKNOWN, SdkIdentity
 from mcp_touchstone.catalog.threat import Severity, Threat
 from mcp_touchstone.connection.connection import Connection
@@ -316,14 +316,17 @@ def _refusal(profile: ServerProfile, planned: PlannedCase, pool: ProcessPool) ->
     reply = profile.refused[planned.revision]
     connection = next(c for c in pool.connections if c.transcript.revision == planned.revision)
     transcript = connection.transcript
+    actual = in_words(transcript, reply)
+    by_accept = planned.case.unopened is Unopened.AFTER_NOT_ACCEPTABLE
+    is_other = by_accept and not actual.startswith("HTTP 406")
     return [
         Judgement(
             clause=clause.id,
             revision=planned.revision,
-            outcome=Outcome.FAIL,
+            outcome=Outcome.UNSEEN if is_other else Outcome.FAIL,
             scenario=planned.case.id,
             expected="a result that names a version, for initialize in at least one revision",
-            actual=in_words(transcript, reply),
+            actual=actual,
             wire=evidence(list(transcript), reply.entry, [reply.asked], transcript.exchanges),
         )
         for clause in planned.clauses
