@@ -170,6 +170,8 @@ def test_each_report_begins_with_the_sentence_and_has_the_abilities() -> None:
     page, text = html.render(run), markdown.render(run)
 
     assert text.startswith("**not without review**: it runs programs or code by design")
+    fetches = markdown.render(judged(PASSED, has(Power.NETWORK)))
+    assert fetches.startswith("**only if** the hosts it may reach are limited")
     assert '<p class="install"><strong>not without review</strong>' in page
     assert "&lt;b&gt;|execute_code ran Python" in page
     assert "<b>|" not in text
@@ -296,6 +298,15 @@ def test_other_facts_of_a_run_are_said() -> None:
     assert said[Power.CLIENT] == "its roots"
     assert said[Power.STAYS] == "2 were left when it had ended"
     assert said[Power.OUTSIDE] == "attacks left the folder: links-read"
+
+
+def test_a_program_that_it_runs_for_itself_runs_nothing_of_the_caller() -> None:
+    beside = Bindings(observed=Observed({}, tried_code=True, programs=("git",)))
+    (code,) = known_of(Power.CODE, tool("read"), bindings=beside)
+    (stays,) = known_of(Power.STAYS, tool("read"), bindings=beside)
+
+    assert code[0] is Known.NOT_SEEN
+    assert stays == (Known.NOT_SEEN, "none was left when it had ended; beside it ran git")
 
 
 def test_each_power_is_always_there() -> None:

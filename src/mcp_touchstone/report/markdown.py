@@ -47,7 +47,8 @@ def render(run: Run) -> str:
 def _lines(run: Run) -> Iterator[str]:
     word, _, rest = standing.closing(run)
     if answer := install.sentence(run):
-        yield f"**{answer[0]}**{cell(answer[1])}\n"
+        gap = " " * answer[1].startswith(" ")
+        yield f"**{answer[0]}**{gap}{cell(answer[1])}\n"
     yield f"## {'MCP security' if noun(run) == 'threat' else 'MCP'}: {word}"
     yield ""
     yield f"{word}{prose(rest)}"

@@ -134,8 +134,6 @@ def _code(facts: Facts) -> _Found:
     if ran:
         shown = [f"{_name(n)} ran {', '.join(dict.fromkeys(said))}" for n, said in ran.items()]
         yield Known.SEEN, "; ".join(shown[:SHOWN]), ""
-    if programs := facts.bindings.observed.programs:
-        yield Known.SEEN, f"it started {_names(programs)}", ""
     told = [tool["name"] for tool in facts.tools if tool["name"] not in ran and says_it_runs(tool)]
     tried = facts.bindings.observed.tried_code
     way = "" if tried else option(Tier.COMMANDS)
@@ -217,7 +215,9 @@ def _stays(facts: Facts) -> _Found:
         yield Known.SEEN, f"{facts.strays} were left when it had ended", ""
     told = [t["name"] for t in facts.tools if _STAYING & {*words(t["name"])}]
     yield from _declared({"name": told})
-    yield Known.NOT_SEEN, "none was left when it had ended", ""
+    beside = facts.bindings.observed.programs
+    ran = f"; beside it ran {_names(beside)}" if beside else ""
+    yield Known.NOT_SEEN, f"none was left when it had ended{ran}", ""
 
 
 def _secrets(facts: Facts) -> _Found:
