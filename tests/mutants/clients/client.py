@@ -330,9 +330,10 @@ def talk(mutant: Mutant, folder: Path) -> Recording:
     log, errors = os.pipe()
     server_side = Descriptors(recorder, to_server, from_server, errors)
     server_side.place = folder
+    part = find(mutant.scenario)  # before two threads would load the suite at once
 
     def serve() -> None:
-        server_side.converse(find(mutant.scenario))
+        server_side.converse(part)
         for own in (from_server, to_server, errors):
             os.close(own)
 
