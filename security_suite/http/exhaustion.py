@@ -225,6 +225,12 @@ LONGEST: Final = 30.0
 FEW: Final = 16
 """Sessions after which the memory is looked at; a server may start a process for each."""
 
+ALIKE: Final = 0.7
+"""Least ratio of what sessions take that were ended and that were not, in either order."""
+
+ROOM: Final = 64 * MIB
+"""Growth at which no more of those sessions are opened."""
+
 BUSY: Final = {429, 503}
 
 NOT_STARTED: Final = "we did not start the server"
@@ -263,6 +269,10 @@ def _grow(session: AttackSession, threat: str, *, end: bool) -> None:
     shown = ", ".join(f"{slope / 1000:.1f}" for slope in each)
     took = f"{opened} sessions took {whole / MIB:.1f} MiB"
     took += f": {shown} kB for each one of {SESSIONS}" if each else ""
+    if grown and end and not limited:
+        ended, kept = min(each or [whole // opened]), _kept(session)
+        took += "" if kept is None else f"; {kept / 1000:.1f} kB for each that is not ended"
+        grown = kept is None or min(ended, kept) >= ALIKE * max(ended, kept)
     session.judge.conclude(
         threat,
         took if grown and not limited else "",
@@ -270,6 +280,23 @@ def _grow(session: AttackSession, threat: str, *, end: bool) -> None:
         passed=why if limited else took,
         at=answer.line,
     )
+
+
+def _kept(session: AttackSession) -> int | None:
+    """Return the growth for each session that is not ended, in bytes; None if none was opened.
+
+    It is that of an ended one only if nothing is freed. Where a collector frees memory later, what
+    a session holds comes on top of the garbage, or fits into what was just freed.
+    """
+    caller, before, opened = HttpCaller(session), _resident(session), 0
+    until = now() + LONGEST / 3
+    while opened < SESSIONS and now() < until:
+        if not caller.begin().header(SESSION):
+            break
+        opened += 1
+        if opened % FEW == 0 and _resident(session) - before > ROOM:
+            break
+    return (_resident(session) - before) // opened if opened else None
 
 
 def _slopes(levels: list[int]) -> list[int]:

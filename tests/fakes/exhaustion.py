@@ -181,6 +181,16 @@ class KeepsEndedSessions(LimitsAll, trips={"exhaustion-ended"}):
         return bytearray()
 
 
+class CollectsLate(LimitsAll):
+    """Frees what a session took, and some memory of each opening only after very many."""
+
+    def opens(self) -> bytearray:
+        self.kept.append(bytearray(b"x" * 40_000))
+        if len(self.kept) > 1500:
+            self.kept.clear()
+        return bytearray(b"x" * 60_000)
+
+
 class OpensAnySession(LimitsAll, trips={"exhaustion-sessions"}, most=MIB):
     """Opens sessions without a limit, and forgets those that end."""
 
