@@ -1,14 +1,16 @@
-"""Judge servers on releases with and without the fault of an advisory, and keep what a run said.
+"""Judge servers and clients on releases with and without the fault of an advisory.
 
 ``python -m scripts.advisory_runs`` installs each release of ``advisory_servers/runs.toml`` into a
-folder of its own, judges the server on it with the rules that show the advisory, and writes
-``advisory_runs.jsonl``, from which the site makes its page of known advisories. It needs pip, npm
-and node. ``--only ID`` judges the runs of one advisory and keeps the rows of the others. The exit
-status is 1 if a run did not show what ``runs.toml`` expects.
+folder of its own, judges the server or client on it with the rules that show the advisory, and
+writes ``advisory_runs.jsonl``, from which the site makes its page of known advisories. Clients are
+those of ``tests/sdks``. It needs pip, npm and node. ``--only ID`` judges the runs of one advisory
+and keeps the rows of the others. The exit status is 1 if a run did not show what ``runs.toml``
+expects.
 """
 
 import argparse
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -19,35 +21,39 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.advisories.table import by_name
+from mcp_touchstone.advisories.table import CLIENT, SERVER, by_name
 from mcp_touchstone.catalog.loader import SECURITY, rows
 from scripts.installing import installed
 
 HERE: Final = Path(__file__).resolve().parent
 SERVERS: Final = HERE / "advisory_servers"
+CLIENTS: Final = HERE.parent / "tests" / "sdks"
 DATA: Final = HERE / "advisory_runs.jsonl"
 FOLDER: Final = Path.home() / ".cache" / "mcp-touchstone-advisories"
 HTTP: Final = ("--http", "http://127.0.0.1:{port}/mcp")
 ISSUED: Final = ("ISSUER={issuer}", "AUDIENCE={audience}")
 ABSENT: Final = "not affected"
 """What a run shows if the advisory does not apply to the release."""
+FOUND: Final = "found, although not affected"
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One server to judge.
+    """One server or client to judge.
 
     Attributes:
+        side: ``server`` or ``client``.
         packages: the packages that it needs, as pip or npm names them.
-        words: arguments of the server, after its port.
-        options: options of ``check``.
+        words: arguments of the server, after its port; for a client, words of its environment.
+        options: options of ``check`` or ``client``.
         shows: the expected state of the advisory; empty if it does not apply to the release.
     """
 
     advisory: str
-    server: str
+    side: str
+    program: str
     release: str
     registry: str
     packages: tuple[str, ...]
@@ -71,18 +77,19 @@ class Shown:
 def cases(only: str) -> Iterator[Case]:
     """Read the cases, all or those of one advisory."""
     table = tomllib.loads((SERVERS / "runs.toml").read_text("utf-8"))
-    servers = {one["file"]: one for one in table["server"]}
     for run in table["run"]:
         if only not in {"", run["advisory"]}:
             continue
-        server = servers[run["server"]]
+        side = CLIENT if CLIENT in run else SERVER
+        program = next(one for one in table[side] if one["file"] == run[side])
         for case in run["cases"]:
             yield Case(
                 run["advisory"],
-                server["file"],
+                side,
+                program["file"],
                 case["release"],
-                server["registry"],
-                tuple(name.format(case["release"], **case) for name in server["packages"]),
+                program["registry"],
+                tuple(name.format(case["release"], **case) for name in program["packages"]),
                 tuple(case.get("words", ())),
                 tuple(run.get("options", ())),
                 case["shows"],
@@ -90,43 +97,53 @@ def cases(only: str) -> Iterator[Case]:
 
 
 def command(case: Case) -> list[str]:
-    """Install what a server needs; return its command."""
+    """Install what a server or client needs; return its command."""
     name = "+".join(case.packages).replace("@", "-").replace("/", "-").replace("=", "")
     place = FOLDER / name
     program = installed(place, case.registry, *case.packages)
-    shutil.copyfile(SERVERS / case.server, place / case.server)
-    return [program, str(place / case.server), "{port}", *case.words]
+    folder = CLIENTS if case.side == CLIENT else SERVERS
+    shutil.copyfile(folder / case.program, place / case.program)
+    words = ("{server}",) if case.side == CLIENT else ("{port}", *case.words)
+    return [program, str(place / case.program), *words]
 
 
 def shown(case: Case, report: Path) -> Shown:
-    """Judge a server; return what the run showed.
+    """Judge a server or client; return what the run showed.
 
     Raises:
         SystemExit: it could not be judged.
     """
     advisory = by_name()[case.advisory]
-    threats = rows(SECURITY)
-    suite = "security" if advisory.shown_by[0] in threats else "conformance"
-    words = [sys.executable, "-m", "mcp_touchstone", "check", "--quiet", "--no-baseline"]
-    words += ["--advisories", "--accept-unbound", "--json", str(report), "--suite", suite, *HTTP]
+    command_name = "client" if case.side == CLIENT else "check"
+    words = [sys.executable, "-m", "mcp_touchstone", command_name, "--quiet", "--no-baseline"]
+    words += ["--advisories", "--json", str(report)]
+    if case.side == SERVER:
+        suite = "security" if advisory.shown_by[0] in rows(SECURITY) else "conformance"
+        words += ["--accept-unbound", "--suite", suite, *HTTP]
     words += [word for rule in advisory.shown_by for word in ("--select", rule)]
     words += case.options
     if "--issuer" in case.options:
         words += [word for setting in ISSUED for word in ("--env", setting)]
     report.unlink(missing_ok=True)
-    subprocess.run([*words, "--", *command(case)], stdout=subprocess.DEVNULL, check=False)
+    env = {**os.environ, **{f"STEPS_{word.upper()}": "1" for word in case.words}}
+    subprocess.run([*words, "--", *command(case)], stdout=subprocess.DEVNULL, env=env, check=False)
     if not report.exists():
         raise SystemExit(f"{shlex.join(words)}: no report")
     document: Json = json.loads(report.read_text("utf-8"))
     about = {one["id"]: one for one in document.get("advisories", ())}.get(case.advisory)
     package = next((one["name"] for one in document["target"]["sdk"]), "unknown")
+    outcomes = {one["clause"]: one["outcome"] for one in document["verdicts"]}
+    found = [rule for rule in advisory.shown_by if outcomes.get(rule) in {"fail", "warn"}]
+    passed = [rule for rule in advisory.shown_by if outcomes.get(rule) == "pass"]
+    state = FOUND if found else ABSENT
+    about = about or {"state": state, "rules": found or passed}
     return Shown(
         case.advisory,
         package,
         case.release,
         " ".join(case.words),
-        ABSENT if about is None else about["state"],
-        () if about is None else tuple(about.get("rules", ())),
+        about["state"],
+        tuple(about.get("rules", ())),
     )
 
 
@@ -141,9 +158,10 @@ def page() -> Iterator[str]:
     """Write what the runs showed: a row for each."""
     yield "\n## Releases that were judged\n"
     yield (
-        "A server on each release, written as an application would be, was judged by "
+        "A server or client on each release, written as an application would be, was judged by "
         "`python -m scripts.advisory_runs`. *Words* say how it was written: "
-        "`scripts/advisory_servers` has the servers, and says what each word means.\n"
+        "`scripts/advisory_servers` has the servers, and says what each word means. The clients "
+        "are in `tests/sdks`; `issuer` binds their credentials to the issuer that gave them.\n"
     )
     yield "| advisory | release | words | the run showed |"
     yield "|---|---|---|---|"
@@ -151,6 +169,8 @@ def page() -> Iterator[str]:
         rules = f" ({', '.join(one.rules)})" if one.rules else ""
         words = f"`{one.words}`" if one.words else ""
         yield f"| {one.advisory} | {one.package} {one.release} | {words} | {one.state}{rules} |"
+    for row in tomllib.loads((SERVERS / "runs.toml").read_text("utf-8"))["untried"]:
+        yield f"| {row['advisory']} | {row['package']} | | not tried: {row['why']} |"
 
 
 def main(words: Sequence[str]) -> int:

@@ -170,6 +170,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "bridge": {"catalog", "runtime", "wire", "http_server", "transport", "report"},
     "tap": {
+        "advisories",
+        "discovery",
         "catalog",
         "http_server",
         "runtime",

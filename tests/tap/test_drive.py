@@ -439,6 +439,30 @@ def test_a_call_whose_answer_was_lost_is_not_sent_again_if_it_adds_something(
     assert outcomes(tmp_path)["client-call-not-repeated"] == outcome
 
 
+def test_advisories_on_the_sdk_of_a_client_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mcp").mkdir()
+    (tmp_path / "mcp" / "__init__.py").touch()
+    (tmp_path / "mcp-1.29.1.dist-info").mkdir()
+    about = "Name: mcp\nVersion: 1.29.1\n"
+    (tmp_path / "mcp-1.29.1.dist-info" / "METADATA").write_text(about)
+    (tmp_path / "client.py").write_text("import mcp\n" + GOOD + CLOSE)
+    command = [sys.executable, str(tmp_path / "client.py"), "{server}"]
+    words = ["--scenario", "tools_call", "--advisories"]
+    assert main(["client", *words, "--", *command]) == 0
+
+    assert "not tested GHSA-rwrf-2pqf-9j8j, mcp 1.29.1: " in capsys.readouterr().out
+
+
+def test_a_client_of_unknown_packages_is_said_to_be_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert client(tmp_path, GOOD + CLOSE, "--advisories") == 0
+
+    assert "nothing on its packages (none is known)" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("info", "outcome"), [('"clientInfo": info', "pass"), ("", "warn")])
 def test_a_client_that_falls_back_is_judged_by_both_eras(
     info: str, outcome: str, tmp_path: Path

@@ -13,7 +13,12 @@ NUGET: Final = "nuget"
 
 LAYERS: Final = {
     PYPI: ("fastmcp", "mcp"),
-    NPM: ("fastmcp", "@modelcontextprotocol/server", "@modelcontextprotocol/sdk"),
+    NPM: (
+        "fastmcp",
+        "@modelcontextprotocol/server",
+        "@modelcontextprotocol/client",
+        "@modelcontextprotocol/sdk",
+    ),
     GO: ("github.com/mark3labs/mcp-go", "github.com/modelcontextprotocol/go-sdk"),
     CRATES: ("rust-mcp-sdk", "rmcp"),
     MAVEN: (

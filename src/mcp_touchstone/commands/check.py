@@ -168,7 +168,7 @@ def _check_one(
         from mcp_touchstone.report import attest
 
         attest.signed(b"", settings.sign)  # a wrong key is refused before the server is started
-    scanned = _scanned(settings)
+    scanned = packages_named(settings)
     screen = _Screen(settings, target)
     try:
         run = judge(target, screen.read, choice, on_event=screen.on_event, stop=threading.Event())
@@ -179,10 +179,7 @@ def _check_one(
         run, renewal = book.hold(run, screen.read(), choice)
     if (settings.budget is not None or settings.update_budget) and run.budgets.tokens:
         run = _hold_budget(run, settings)
-    if scanned is not None:
-        from mcp_touchstone.results import advisories
-
-        run = advisories.compared(run, scanned)
+    run = with_advisories(run, scanned)
     if settings.locked and not settings.update_lock:
         from mcp_touchstone.golden import lock_file
 
@@ -229,7 +226,16 @@ def _check_lock(settings: Settings) -> None:
             lock_file.load(path)
 
 
-def _scanned(settings: Settings) -> Scanned | None:
+def with_advisories(run: Run, scanned: Scanned | None) -> Run:
+    """Return a run with what it showed of the advisories on its packages, if somebody asked."""
+    if scanned is None:
+        return run
+    from mcp_touchstone.results import advisories
+
+    return advisories.compared(run, scanned)
+
+
+def packages_named(settings: Settings) -> Scanned | None:
     """Return the packages of --osv; None if nobody asked for advisories."""
     if not settings.advisories and settings.osv is None:
         return None

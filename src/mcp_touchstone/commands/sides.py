@@ -207,6 +207,7 @@ def _judge(line: CommandLine) -> int:
 
 def _client(line: CommandLine) -> int:
     """Run a client in each scenario, and judge it."""
+    from mcp_touchstone.commands.check import packages_named, with_advisories
     from mcp_touchstone.config import resolve
     from mcp_touchstone.parts.scenarios import find
     from mcp_touchstone.results.played import ScenarioOutcome
@@ -219,7 +220,7 @@ def _client(line: CommandLine) -> int:
         return complain(f"{some} and --update-baseline: the other scenarios count too; drop one")
     gate = _Gate(settings, judge.CLIENT, {}, resolve.book(settings))
     gate.choice.check(gate.registry)
-
+    scanned = packages_named(settings)
     shown: set[str] = set()
 
     def show(one: Played) -> None:
@@ -234,7 +235,8 @@ def _client(line: CommandLine) -> int:
             say(f"{'':19} our part: {part}", *(f"{'':19} {text}" for text in one.said))
             shown.add(why)
 
-    return gate.pass_(check.check(settings, gate.choice, show), shlex.join(settings.client))
+    run = with_advisories(check.check(settings, gate.choice, show), scanned)
+    return gate.pass_(run, shlex.join(settings.client))
 
 
 def _judge_gateway(line: CommandLine) -> int:

@@ -246,7 +246,8 @@ class Settings(ServerSettings):
         commands=FLEET,
     )
     advisories: bool = _scope(
-        "also say which advisories on its SDK and its packages the run found open or closed"
+        "also say which advisories on its SDK and its packages the run found open or closed",
+        commands=(*CHECK, *CLIENT),
     )
     osv: Path | None = _scope(
         "the same, also for the packages in this file of `osv-scanner --format json`",

@@ -7,14 +7,18 @@ names the parts of the protocol's SDKs that it is made of.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePath
+from dataclasses import replace
+from pathlib import Path, PurePath
 
 from mcp_touchstone.advisories import table
-from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Sdk
+from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Sdk, SdkIdentity
 from mcp_touchstone.discovery.sdk import (
     NODE,
     PYTHON,
     VERSION,
+    collect,
+    commands,
+    identify,
     node_place,
     node_start,
     python_path,
@@ -24,6 +28,14 @@ from mcp_touchstone.discovery.sdk import (
     version_in,
 )
 from mcp_touchstone.transport.family import ProcessFacts
+
+
+def identity(
+    processes: Sequence[ProcessFacts], command: Sequence[str], cwd: Path, env: Mapping[str, str]
+) -> SdkIdentity:
+    """Return the SDKs and packages of processes, or else of a command, see ``commands``."""
+    several = [*processes, *commands(command, cwd, env)]
+    return replace(identify(collect(several, env)), packages=packages(several, env))
 
 
 def packages(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> tuple[Sdk, ...]:

@@ -1,21 +1,28 @@
 """Run a client in all scenarios, and judge it; for the command line and pytest."""
 
 import importlib.util
+import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
+from mcp_touchstone.advisories import table
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.sdk import LAYERS, Sdk, SdkIdentity
 from mcp_touchstone.config import resolve
 from mcp_touchstone.config.settings import Settings, words
+from mcp_touchstone.discovery.packages import identity
+from mcp_touchstone.discovery.sdk import version_in
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import tidy
 from mcp_touchstone.parts import stepper
 from mcp_touchstone.parts.scenarios import find, scenarios, without
 from mcp_touchstone.results.played import PlayedScenario, troubles
 from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.tap import course, drive, judge
 from mcp_touchstone.tap.client_process import ClientError, LiveClients
@@ -83,6 +90,7 @@ def check(
     )
     broke = judge.broken(recordings, choice)
     done = tuple(replace(one, broke=tuple(sorted(broke.get(one.name, ())))) for one in done)
+    run = replace(run, subject=replace(run.subject, sdk=scenes.sdk(played, run.subject)))
     execution = replace(run.execution, interrupted=interrupted)
     if any(one.outcome.is_whole for one in done) or run.of(Outcome.FAIL, Outcome.WARN):
         execution = replace(execution, notes=tuple(lacking[len(troubled) :]))
@@ -167,6 +175,19 @@ class _Scenes:
         with self._lock:
             self._left -= one.size
         return one
+
+    def sdk(self, played: Sequence[Played], subject: Subject) -> SdkIdentity:
+        """Return the SDK and the packages of a client: by its processes, its command, or its name."""
+        seen = next((one.processes for one in played if one.processes), ())
+        found = identity(seen, self._target.command, Path.cwd(), {**os.environ, **self._target.env})
+        named = {
+            Sdk(str(info["name"]), version, registry)
+            for info in subject.reported.values()
+            for registry in LAYERS
+            if info.get("name") in table.packages(registry) - {*LAYERS[registry]}
+            and (version := version_in(info))
+        }
+        return replace(found, packages=found.packages or tuple(named))
 
     def _lacks(self, name: str) -> str:
         """Return what a scenario needs and does not have."""

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.engine.launcher import inherited, sandbox_in, watch
@@ -23,11 +23,18 @@ from mcp_touchstone.transport.pipes import Gone
 from mcp_touchstone.transport.process import MARK, LaunchError, ServerProcess
 from mcp_touchstone.wire.framing import Line
 
+if TYPE_CHECKING:
+    from mcp_touchstone.transport.family import ProcessFacts
+
 STARTING: Final = 30.0
 """Seconds for the start of its keeper, and of its sandbox."""
 
 ENDING: Final = 6.0
 """Seconds for the end of everything below the keeper."""
+
+LOOKS: Final = 4
+EACH: Final = 0.5
+"""How often we look which processes run, and seconds between two looks."""
 
 LAST_LINES: Final = 6
 """Lines of its standard error that are shown."""
@@ -56,6 +63,7 @@ class ClientProcess:
 
     Attributes:
         env: its environment.
+        seen: its processes when we looked last.
 
     Raises:
         ClientError: it cannot be started.
@@ -70,6 +78,7 @@ class ClientProcess:
         shown: Path,
     ) -> None:
         self.ended, self.overflow = False, ""
+        self.seen: Sequence[ProcessFacts] = ()
         self._mark = f"{os.getpid()}-{uuid.uuid4().hex}"
         ours = world.env(inherited(os.environ, target))
         self.env = {**ours, **target.env_in(world.root), **more, MARK: self._mark}
@@ -128,13 +137,17 @@ class ClientProcess:
             ClientError: it could not be started.
         """
         patience = self._process.patience(seconds)
+        looks = LOOKS
         while left := patience.left():
-            if self._await("ended", left):
+            if self._await("ended", min(left, EACH) if looks else left):
                 return int(self._reports["ended"])
             if "refused" in self._reports:
                 raise ClientError(f"client: {self._words[0]}: {self._reports['refused']}")
             if self.ended:  # it ended its keeper
                 return self._process.wait(STARTING)
+            if looks:
+                self.seen = self._process.family.facts()
+                looks -= 1
         return None
 
     def said(self) -> tuple[str, ...]:

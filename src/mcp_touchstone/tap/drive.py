@@ -24,6 +24,7 @@ from mcp_touchstone.tap.http_stage import PartServer
 from mcp_touchstone.tap.recording import Recorder, Recording
 from mcp_touchstone.tap.stage import CONVERSATIONS, Stage
 from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.family import ProcessFacts
 from mcp_touchstone.wire.events import Happened, Side
 
 SERVER: Final = "{server}"
@@ -54,12 +55,14 @@ class Played:
         recordings: one for each start of our server by a client that spoke.
         said: the last lines of its standard error.
         size: bytes of the recordings.
+        processes: those of the client that we saw.
     """
 
     scenario: PlayedScenario
     recordings: list[Recording] = field(default_factory=list)
     said: tuple[str, ...] = ()
     size: int = 0
+    processes: Sequence[ProcessFacts] = ()
 
 
 def play(
@@ -100,7 +103,8 @@ def play(
         among = running or LiveClients()
         scene = _Scene(target, name, part, known_as or name, place, world, most, among)
         run = scene.over_http if http else scene.on_stdio
-        status, said, recorders, trouble = run(stack, limit)
+        status, client, recorders, trouble = run(stack, limit)
+    said, seen = client.said(), client.seen
     raws = [bytes(one.kept) for one in recorders]
     found = [
         one
@@ -115,16 +119,16 @@ def play(
     size = sum(map(len, raws))
     if trouble:
         crashed = PlayedScenario(name, ScenarioOutcome.CRASHED, trouble, status, revision)
-        return Played(crashed, [], said, size)
+        return Played(crashed, [], said, size, seen)
     spoke = [one for one in found if any(row.side is Side.CLIENT for row in one.rows)]
     came = course.outcome(PlayedScenario(name, revision=revision), part, status, spoke, limit)
     if found and not spoke and not http:  # the tap records also if nobody comes
         came = replace(came, why=f"the client connected and sent nothing (exit status {status})")
-    return Played(came, spoke, said, size)
+    return Played(came, spoke, said, size, seen)
 
 
-Run = tuple[int | None, tuple[str, ...], list[Recorder], str]
-"""The exit status of a client, its last words, what was recorded, and why that is not judged."""
+Run = tuple[int | None, ClientProcess, list[Recorder], str]
+"""The exit status of a client, the client, what was recorded, and why that is not judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +176,7 @@ class _Scene:
                 one.event(Happened.RESTARTED)
             one.event(course.end(status))
         refused = f"the client connected more than {CONVERSATIONS} times" * stage.refused
-        return status, client.said(), recorders, refused or self._excess(recorders)
+        return status, client, recorders, refused or self._excess(recorders)
 
     def over_http(self, stack: contextlib.ExitStack, limit: float) -> Run:
         """Run the client with the URL of our server."""
@@ -202,7 +206,7 @@ class _Scene:
             status = client.wait(limit)
         recorder.event(course.end(status))
         client.end()
-        return status, client.said(), [recorder], self._excess([recorder])
+        return status, client, [recorder], self._excess([recorder])
 
     def _about(self) -> dict[str, str]:
         return {"scenario": self.name, "revision": self._revision}
