@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.discovery import program_sdk
+from mcp_touchstone.discovery.packages import packages
 from mcp_touchstone.discovery.sdk import collect, identify
 from mcp_touchstone.transport.family import ProcessFacts
 from tests.cases import cases
@@ -35,6 +36,16 @@ def program(path: Path, data: bytes) -> Path:
 def go(*lines: str, before: int = 3_000_000) -> bytes:
     rows = "\n".join(["path\tnotes", "mod\tnotes\t(devel)\t", *lines, ""])
     return b"\x7fELF" + bytes(before) + GO_BEGIN + rows.encode() + GO_END + bytes(100)
+
+
+def test_module_of_a_server_in_go_is_named(tmp_path: Path) -> None:
+    row = b"path\tx\nmod\tgithub.com/googleapis/mcp-toolbox\tv1.2.0\th1:x=\n"
+    place = program(tmp_path / "toolbox", b"\x7fELF" + GO_BEGIN + row + GO_END)
+    process = ProcessFacts((str(place), "--stdio"), tmp_path)
+
+    assert list(map(str, packages([process], {"PATH": str(tmp_path)}))) == [
+        "github.com/googleapis/mcp-toolbox v1.2.0"
+    ]
 
 
 def elf(section: bytes, content: bytes) -> bytes:

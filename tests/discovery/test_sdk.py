@@ -405,6 +405,31 @@ def test_package_around_a_script_of_node_is_named(tmp_path: Path) -> None:
     assert others("node", tmp_path / "mine.js", cwd=tmp_path) == ()
 
 
+def test_package_in_the_folder_of_its_author_is_named(tmp_path: Path) -> None:
+    about = '[project]\nname = "mcp-server-git"\nversion = "2025.9.25"\n'
+    write(tmp_path / "pyproject.toml", about)
+    write(tmp_path / "src/mcp_server_git/__main__.py", "")
+    places = {"PYTHONPATH": str(tmp_path / "src")}
+    script = write(tmp_path / "run.py", "")
+
+    assert others("python3", script, cwd=tmp_path) == ("mcp-server-git 2025.9.25",)
+    module = ("python3", "-m", "mcp_server_git")
+    assert others(*module, cwd=tmp_path, **places) == ("mcp-server-git 2025.9.25",)
+    write(tmp_path / "pyproject.toml", "[project]\nname = 1\nversion = [")
+    assert others("python3", script, cwd=tmp_path) == ()
+
+
+def test_package_that_a_lock_file_names_is_named(tmp_path: Path) -> None:
+    name = "@modelcontextprotocol/node"
+    about = {"name": "mine", "dependencies": {name: "^2.0.0"}}
+    write(tmp_path / "package.json", json.dumps(about))
+    packages = {f"node_modules/{name}": {"version": "2.0.0"}}
+    write(tmp_path / "package-lock.json", json.dumps({"packages": packages}))
+    script = write(tmp_path / "server.js", "")
+
+    assert others("node", script, cwd=tmp_path) == (f"{name} 2.0.0",)
+
+
 def test_package_that_a_script_of_node_depends_on_is_named(tmp_path: Path) -> None:
     node_package(tmp_path, "@modelcontextprotocol/node", "2.0.0")
     node_package(tmp_path, "@modelcontextprotocol/client", "2.0.0")

@@ -2,16 +2,19 @@
 
 Of the packages beside an interpreter only the one that is started is the server's: its list of
 files names the module or the script. A script of Node belongs to the package above it, and that
-names the parts of the protocol's SDKs that it is made of.
+names the parts of the protocol's SDKs that it is made of. In a folder of the author, pyproject.toml
+or a lock file has the version. A program in Go has its modules with it.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
 from mcp_touchstone.advisories import table
-from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Sdk, SdkIdentity
+from mcp_touchstone.catalog.sdk import GO, LAYERS, NPM, PYPI, Sdk, SdkIdentity
+from mcp_touchstone.discovery.program_sdk import go_modules
 from mcp_touchstone.discovery.sdk import (
     NODE,
     PYTHON,
@@ -19,6 +22,7 @@ from mcp_touchstone.discovery.sdk import (
     collect,
     commands,
     identify,
+    locked,
     node_place,
     node_start,
     python_path,
@@ -28,6 +32,8 @@ from mcp_touchstone.discovery.sdk import (
     version_in,
 )
 from mcp_touchstone.transport.family import ProcessFacts
+
+_OTHER = re.compile(rf"(?!({PYTHON.pattern}|{NODE.pattern})$).*", re.IGNORECASE | re.DOTALL)
 
 
 def identity(
@@ -46,7 +52,8 @@ def packages(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> tuple
     """
     for process in processes:
         name = PurePath(process.argv[0]).name if process.argv else ""
-        for matches, search in ((PYTHON, _of_python), (NODE, _of_node)):
+        searches = ((PYTHON, _of_python), (NODE, _of_node), (_OTHER, _of_go))
+        for matches, search in searches if process.argv else ():
             try:
                 found = tuple(search(process, env)) if matches.fullmatch(name) else ()
             except (OSError, ValueError, RuntimeError):
@@ -77,6 +84,25 @@ def _of_python(process: ProcessFacts, env: Mapping[str, str]) -> Iterator[Sdk]:
                 if VERSION.fullmatch(version) and any(file.endswith(own) for file in listed):
                     yield Sdk(name, version, PYPI)
                     return
+    yield from _of_project(Path(text) if kind == "file" else _folder / top)
+
+
+def _of_project(place: Path) -> Iterator[Sdk]:
+    """Yield the package of the folder of an author that a file or a package is in."""
+    for folder in place.parents:
+        head = read_text(folder / "pyproject.toml")
+        if head:
+            about = tomllib.loads(head).get("project")
+            facts = about if isinstance(about, dict) else {}
+            if facts.get("name") in table.packages(PYPI) - {*LAYERS[PYPI]} and version_in(facts):
+                yield Sdk(facts["name"], facts["version"], PYPI)
+            return
+
+
+def _of_go(process: ProcessFacts, env: Mapping[str, str]) -> Iterator[Sdk]:
+    found = go_modules(process, env)
+    for name in sorted((table.packages(GO) - {*LAYERS[GO]}).intersection(found)):
+        yield Sdk(name, found[name], GO)
 
 
 def _of_node(process: ProcessFacts, _env: Mapping[str, str]) -> Iterator[Sdk]:
@@ -84,12 +110,13 @@ def _of_node(process: ProcessFacts, _env: Mapping[str, str]) -> Iterator[Sdk]:
     if script is None:
         return
     wanted = table.packages(NPM) - {*LAYERS[NPM]}
-    above = (read_json(folder / "package.json") for folder in script.parents)
-    own = next((facts for facts in above if facts.get("name")), {})
+    above = ((folder, read_json(folder / "package.json")) for folder in script.parents)
+    folder, own = next((one for one in above if one[1].get("name")), (script.parent, {}))
     if own.get("name") in wanted and (version := version_in(own)):
         yield Sdk(str(own["name"]), version, NPM)
     needed = own.get("dependencies")
     for name in sorted(wanted.intersection(needed if isinstance(needed, dict) else ())):
         place = node_place(name, script.parent)
-        if place is not None and (version := version_in(read_json(place / "package.json"))):
+        facts = read_json(place / "package.json") if place else {}
+        if version := version_in(facts) or locked(folder, name):
             yield Sdk(name, version, NPM)

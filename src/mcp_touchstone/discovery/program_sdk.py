@@ -41,7 +41,7 @@ _BEGIN: Final = bytes.fromhex("3077af0c9274080241e1c107e6d618e6")
 _END: Final = bytes.fromhex("f932433186182072008242104116d8f2")
 """What Go writes before and after the list of modules (cmd/go/internal/modload)."""
 
-_MODULE: Final = re.compile(r"(dep|=>)\t(\S+)\t(v\S+)")
+_MODULE: Final = re.compile(r"(mod|dep|=>)\t(\S+)\t(v\S+)")
 _ELF: Final = b"\x7fELF\x02\x01"
 """The beginning of an ELF file of 64 bits in little-endian order."""
 
@@ -95,6 +95,15 @@ def sdk_of_program(process: ProcessFacts, env: Mapping[str, str]) -> tuple[str, 
     return "", {}
 
 
+def go_modules(process: ProcessFacts, env: Mapping[str, str]) -> Versions:
+    """Return the modules, with versions, that Go has written into the program of a process."""
+    program = process.argv[0]
+    path = Path(find_program(program, process.cwd, env) or process.cwd / program)
+    with contextlib.suppress(*_UNREADABLE):
+        return _go(path.resolve())
+    return {}
+
+
 def _pieces(path: Path, overlap: int) -> Iterator[bytes]:
     folder = open_folder(path.parent)
     if folder.stat(path.name).st_size <= MOST_PROGRAM:
@@ -127,13 +136,13 @@ def _go(path: Path) -> Versions:
 
 
 def _modules(text: str) -> Versions:
-    """Read the lines of a list of modules: ``dep NAME VERSION``, and what replaces it."""
+    """Read a list of modules: ``mod`` or ``dep NAME VERSION``, and what replaces it."""
     found: Versions = {}
     last = ""
     for line in text.splitlines():
         match = _MODULE.match(line)
         if match is not None:
-            last = match[2] if match[1] == "dep" else last
+            last = last if match[1] == "=>" else match[2]
             found[last] = match[3]
     return found
 

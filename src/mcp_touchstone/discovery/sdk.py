@@ -397,15 +397,14 @@ def _node_declared(script: Path) -> dict[str, str]:
         if "node_modules" not in folder.parts:
             if node_place(name, folder) is not None:
                 return _node_sdks(name, folder)
-            locked = _locked(folder, name)
-            if locked:
-                return {name: locked}
+            if version := locked(folder, name):
+                return {name: version}
         written = re.fullmatch(r"([~^]?)(\d+\.\d+\.\d+)", str(needed[name]))
         return {name: f"{written[1] and '^'}{written[2]}"} if written else {}
     return {}
 
 
-def _locked(folder: Path, name: str) -> str:
+def locked(folder: Path, name: str) -> str:
     """Return the version of a package in a lock file of npm, pnpm or yarn; empty if not sure."""
     packages = read_json(folder / "package-lock.json").get("packages")
     found = packages.get(f"node_modules/{name}") if isinstance(packages, dict) else None

@@ -35,6 +35,8 @@ def compared(run: Run, scanned: Scanned) -> Run:
     if not found:
         listed = ", ".join(map(str, packages.values())) or "none is known"
         notes.append(f"the table of advisories has nothing on its packages ({listed})")
+    elif not _packages(run.subject):
+        notes.append("its own packages are unknown: no file tells which SDK or package it runs on")
     if scanned.others:
         notes.append(f"advisories in {scanned.file} that are not about MCP: {scanned.others}")
     execution = replace(run.execution, notes=(*run.execution.notes, *notes))

@@ -177,7 +177,7 @@ class _Scenes:
         return one
 
     def sdk(self, played: Sequence[Played], subject: Subject) -> SdkIdentity:
-        """Return the SDK and the packages of a client: by its processes, its command, or its name."""
+        """Return the SDK and the packages of a client, by its processes, command or name."""
         seen = next((one.processes for one in played if one.processes), ())
         found = identity(seen, self._target.command, Path.cwd(), {**os.environ, **self._target.env})
         named = {
