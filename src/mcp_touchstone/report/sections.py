@@ -86,8 +86,13 @@ def _abilities(sheet: Sheet, run: Run) -> None:
         return
     sheet.say("")
     sheet.say((install.TITLE, "bold"))
+    wide = max(len(row[0]) for row in install.rows(run)) + 2
     for power, known, text in install.rows(run):
-        sheet.row(power, f"{known}{': ' if text else ''}{text}")
+        head = power
+        shown = sheet.shown(f"{known}{': ' if text else ''}{text}")
+        for line in textwrap.wrap(shown, max(20, sheet.width - wide - 2)):
+            sheet.say("  ", (f"{head:<{wide}}", "dim"), line)
+            head = ""
     found = list(install.untried(run))
     if sheet.verbose:
         for number, (text, way) in enumerate(found):
