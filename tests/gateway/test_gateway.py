@@ -200,3 +200,46 @@ def test_every_rule_has_a_faulty_gateway() -> None:
     assert {*MEMBERS, *MESSAGES, *CLIENTS, *STATELESS} == {
         clause.id for clause in load(GATEWAYS).catalogue
     }
+
+
+def test_a_gateway_that_does_not_start_is_not_checked() -> None:
+    run = judged((sys.executable, "-c", "print('no', flush=True)", "{server}"))
+
+    assert run.conclusion is Conclusion.NOT_CHECKED
+    assert "no result of the opening request" in run.trouble
+    assert run.verdicts == []
+
+
+def test_a_gateway_that_never_reaches_its_server_is_not_checked() -> None:
+    program = "import runpy, sys; sys.argv[1:] = ['--root', '{root}']  # {server}\n"
+    program += "runpy.run_module('reference_server', run_name='__main__')"
+
+    run = judged((sys.executable, "-c", program))
+
+    assert run.conclusion is Conclusion.NOT_CHECKED
+    assert "never reached our server" in run.trouble
+    assert run.verdicts == []
+
+
+def test_a_command_that_does_not_name_our_server_is_refused() -> None:
+    with pytest.raises(scene.GatewayError, match="does not name our server"):
+        judged((sys.executable, "-c", "pass"))
+
+
+@pytest.mark.parametrize("word", ["prefix", "prefix=", "hides", "revision=2020-01-01", "opaque"])
+def test_an_unknown_expectation_is_refused(word: str) -> None:
+    with pytest.raises(ValueError, match="is none of"):
+        Expected.read((word,))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("clause", ["gateway-tools-listed"])
+def test_what_a_gateway_is_meant_to_do_is_no_finding(clause: str) -> None:
+    hidden = judged(faulty("drop tools/list result.tools.1"), "hides=fail", "hides=later")
+    dropped = judged(faulty("drop initialize result.capabilities.logging"), "drops=logging")
+    strict = judged(faulty("drop tools/list result._meta"), "transparent")
+
+    assert clause in {v.clause.id for v in hidden.verdicts}
+    assert broken(hidden) == broken(dropped) == {}
+    assert broken(strict) == {"gateway-lists-meta": Outcome.FAIL}

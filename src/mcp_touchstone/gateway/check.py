@@ -127,12 +127,12 @@ def _hold_all(
                     found.refused[revision] = f"it answers with {through.revision}"
                     break
                 revision = through.revision
-                if not through.reached:
-                    found.troubles.append(
-                        f"{revision}: the gateway answers, and never reached our server"
-                    )
-                    found.stderr = through.stderr
                 found.reported[revision] = through.info or {}
+                if not through.reached:
+                    why = "the gateway answers, and never reached our server"
+                    found.troubles.append(f"{revision}: {why}")
+                    found.stderr = through.stderr
+                    break
                 found.pairs[revision] = []
             elif through.trouble:
                 found.troubles.append(f"{revision}, {name}: {through.trouble}")
