@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from mcp_touchstone.advisories.known import Scanned, State
-from mcp_touchstone.catalog.sdk import PYPI, Sdk, SdkIdentity
+from mcp_touchstone.catalog.sdk import PYPI, Package, SdkIdentity
 from mcp_touchstone.cli import main
 from mcp_touchstone.report import kinds, machine, terminal
 from mcp_touchstone.report.reread import read
@@ -26,7 +26,7 @@ JUDGEMENT = {"scenario": "http/authorization.py::x", "expected": "401", "actual"
 
 def run_on(version: str, *outcomes: Outcome, **more: object) -> Run:
     """Return a run on this release of mcp, in which the rule had these outcomes."""
-    subject = replace(SERVER, sdk=SdkIdentity((Sdk("mcp", version, PYPI),)))
+    subject = replace(SERVER, sdk=SdkIdentity((Package("mcp", version, PYPI),)))
     found = {(RULE, (NEW, "2025-06-18")[n]): one for n, one in enumerate(outcomes)}
     return run_of(found, JUDGEMENT, subject, **more)
 
@@ -90,7 +90,7 @@ def test_finding_on_an_old_sdk_says_which_release_closes_it() -> None:
 
 
 def test_finding_on_another_sdk_names_no_advisory_of_this_one() -> None:
-    subject = replace(SERVER, sdk=SdkIdentity((Sdk("fastmcp", "4.2.3", PYPI),)))
+    subject = replace(SERVER, sdk=SdkIdentity((Package("fastmcp", "4.2.3", PYPI),)))
     assert " advisory " not in printed(run_of({(RULE, NEW): Outcome.FAIL}, JUDGEMENT, subject))
 
 
@@ -111,7 +111,7 @@ def test_saved_report_has_them_again(tmp_path: Path) -> None:
 
 
 def test_packages_of_osv_scanner_count_unless_the_run_knows_better() -> None:
-    packages = (Sdk("mcp", "1.9.0", PYPI), Sdk("mcp-server-git", "2025.9.25", PYPI))
+    packages = (Package("mcp", "1.9.0", PYPI), Package("mcp-server-git", "2025.9.25", PYPI))
     scanned = Scanned("osv.json", packages, 3)
     made = compared(run_on("2.2.0"), scanned)
 
@@ -123,7 +123,7 @@ def test_packages_of_osv_scanner_count_unless_the_run_knows_better() -> None:
 
 
 def test_packages_without_an_advisory_are_named() -> None:
-    subject = replace(SERVER, sdk=SdkIdentity((Sdk("fastmcp", "4.2.3", PYPI),)))
+    subject = replace(SERVER, sdk=SdkIdentity((Package("fastmcp", "4.2.3", PYPI),)))
     made = compared(run_of({}, {}, subject), Scanned())
     assert made.advisories == ()
     assert "nothing on its packages (fastmcp 4.2.3)" in made.execution.notes[0]

@@ -12,7 +12,7 @@ import pytest
 from mcp_touchstone.advisories import osv
 from mcp_touchstone.advisories.table import load
 from mcp_touchstone.catalog.errors import InputError
-from mcp_touchstone.catalog.sdk import PYPI, Sdk
+from mcp_touchstone.catalog.sdk import PYPI, Package
 from scripts.advisories import differences, main, row
 from tests.advisories.test_table import AUDIENCE, ROW
 from tests.cases import cases
@@ -37,7 +37,7 @@ def test_packages_are_read_and_other_advisories_are_counted(tmp_path: Path) -> N
 
     read = osv.read(path)
 
-    assert read.packages == (Sdk("mcp", "2.1.1", PYPI), Sdk("jinja2", "3.0", PYPI))
+    assert read.packages == (Package("mcp", "2.1.1", PYPI), Package("jinja2", "3.0", PYPI))
     assert read.others == len(others)
 
 

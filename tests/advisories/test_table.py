@@ -7,7 +7,7 @@ import pytest
 from mcp_touchstone.advisories.table import advisories, applying, load, seen_in
 from mcp_touchstone.catalog.clause import CatalogueError
 from mcp_touchstone.catalog.loader import BOTH, CLIENTS, rows
-from mcp_touchstone.catalog.sdk import NPM, PYPI, Sdk
+from mcp_touchstone.catalog.sdk import NPM, PYPI, Package
 from tests.cases import cases
 
 ROW = """
@@ -23,7 +23,7 @@ read = 2026-01-02
 AUDIENCE, SUBJECT = "GHSA-w4fh-qvv9-3v23", "GHSA-jpw9-pfvf-9f58"
 
 
-def ids(*packages: Sdk, side: str = "server") -> set[str]:
+def ids(*packages: Package, side: str = "server") -> set[str]:
     return {advisory.id for advisory, _package in applying(packages, side)}
 
 
@@ -57,30 +57,30 @@ def test_rule_names_the_advisories_that_it_shows() -> None:
 )
 def test_versions_between_introduction_and_correction_are_open(version: str, opened: bool) -> None:
     known = {one.id: one for one in advisories()}
-    assert known[AUDIENCE].is_open_in(Sdk("mcp", version, PYPI)) is opened
+    assert known[AUDIENCE].is_open_in(Package("mcp", version, PYPI)) is opened
 
 
 @cases("1.30.0", "2.2.0", "3.0.0")
 def test_correction_that_is_off_by_default_applies_to_corrected_versions(version: str) -> None:
-    assert AUDIENCE in ids(Sdk("mcp", version, PYPI))
+    assert AUDIENCE in ids(Package("mcp", version, PYPI))
 
 
 def test_correction_that_is_on_by_default_does_not_apply_to_corrected_versions() -> None:
     sessions = "GHSA-84m7-p3x7-pcfv"
-    assert sessions in ids(Sdk("mcp", "2.1.1", PYPI))
-    assert sessions not in ids(Sdk("mcp", "2.2.0", PYPI))
+    assert sessions in ids(Package("mcp", "2.1.1", PYPI))
+    assert sessions not in ids(Package("mcp", "2.2.0", PYPI))
 
 
 def test_range_of_versions_counts_as_its_first_one() -> None:
-    assert "GHSA-w48q-cv73-mx4w" in ids(Sdk("@modelcontextprotocol/sdk", "^1.23.0", NPM))
+    assert "GHSA-w48q-cv73-mx4w" in ids(Package("@modelcontextprotocol/sdk", "^1.23.0", NPM))
 
 
 def test_packages_of_another_registry_do_not_count() -> None:
-    assert ids(Sdk("mcp", "1.9.0", NPM)) == set()
+    assert ids(Package("mcp", "1.9.0", NPM)) == set()
 
 
 def test_advisories_on_clients_do_not_apply_to_servers() -> None:
-    redirect, package = "GHSA-6prh-2h8m-c8cw", Sdk("@modelcontextprotocol/sdk", "1.31.0", NPM)
+    redirect, package = "GHSA-6prh-2h8m-c8cw", Package("@modelcontextprotocol/sdk", "1.31.0", NPM)
 
     assert redirect not in ids(package)
     assert redirect in ids(package, side="client")

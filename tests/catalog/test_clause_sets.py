@@ -8,7 +8,7 @@ import pytest
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import CONFORMANCE, renamed, rows
-from mcp_touchstone.catalog.sdk import Sdk
+from mcp_touchstone.catalog.sdk import Package
 from mcp_touchstone.report import badge, html, machine
 from mcp_touchstone.results import clause_sets
 from mcp_touchstone.results.clause_sets import kept, sets
@@ -102,7 +102,7 @@ def test_a_breach_raised_by_strict_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_fault_of_the_sdk_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {PING: Outcome.PASS, BATCH: Outcome.FAIL, INFO: Outcome.PASS}
     made = run(found, {}, monkeypatch)
-    fault = SdkFault(Sdk("mcp", "1.30.0", "pypi"))
+    fault = SdkFault(Package("mcp", "1.30.0", "pypi"))
     made.verdicts[1] = replace(made.verdicts[1], sdk=fault)
 
     assert kept(made, dict)[0].figure == "2 of 2 applicable clauses kept"

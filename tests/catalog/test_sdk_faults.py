@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, load, rows
-from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity, version
+from mcp_touchstone.catalog.sdk import Package, SdkIdentity, version
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.fleet.entry import ListedServer, RegistryType
 from mcp_touchstone.fleet.judge import _fill as fill
@@ -89,7 +89,7 @@ def run(
     subject = Subject(
         command=("./server",),
         reported={each: {"name": "notes"} for each in spoken},
-        sdk=SdkIdentity(tuple(Sdk(name, number, "pypi") for name, number in named)),
+        sdk=SdkIdentity(tuple(Package(name, number, "pypi") for name, number in named)),
         again=("check", "--", "./server"),
     )
     judgement = {"scenario": scenario, "actual": "nothing"}
@@ -182,7 +182,7 @@ def test_a_clause_with_a_further_failing_scenario_is_the_servers_own() -> None:
 def test_a_version_that_was_not_judged_has_the_faults_of_its_neighbours(
     number: str, stand_in: list[str]
 ) -> None:
-    found = judged(Sdk("mcp", number, "pypi"), RELEASES)
+    found = judged(Package("mcp", number, "pypi"), RELEASES)
 
     assert [one.sdk.version for one in found] == stand_in
 

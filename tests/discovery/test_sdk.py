@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.catalog.sdk import NPM, PYPI, Sdk
+from mcp_touchstone.catalog.sdk import NPM, PYPI, Package
 from mcp_touchstone.discovery.packages import packages
 from mcp_touchstone.discovery.sdk import SdkFacts, collect, commands, identify
 from mcp_touchstone.transport.family import ProcessFacts
@@ -209,7 +209,7 @@ def test_the_first_process_that_imports_an_sdk_counts(tmp_path: Path) -> None:
         ProcessFacts((str(python), "server.py"), tmp_path),
     ]
 
-    assert identify(collect(processes, {})).sdks == (Sdk("mcp", "1.30.0", PYPI),)
+    assert identify(collect(processes, {})).sdks == (Package("mcp", "1.30.0", PYPI),)
 
 
 def test_a_command_names_the_interpreter_of_its_script(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mcp_touchstone.advisories.table import Advisory
-from mcp_touchstone.catalog.sdk import Sdk
+from mcp_touchstone.catalog.sdk import Package
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Scanned:
     """
 
     file: str = ""
-    packages: tuple[Sdk, ...] = ()
+    packages: tuple[Package, ...] = ()
     others: int = 0
 
 
@@ -41,7 +41,7 @@ class KnownAdvisory:
     """
 
     advisory: Advisory
-    package: Sdk
+    package: Package
     state: State
     rules: tuple[str, ...] = ()
     why: str = ""
@@ -52,7 +52,7 @@ class KnownAdvisory:
         return "" if self.state is State.BY_OPTION else remedy(self.advisory, self.package)
 
 
-def remedy(advisory: Advisory, package: Sdk) -> str:
+def remedy(advisory: Advisory, package: Package) -> str:
     """Return what closes an advisory on a package."""
     fixed = advisory.fixed_for(package)
     upgrade = f"use {package.name} {fixed} or newer" if fixed else "no version is corrected"

@@ -11,7 +11,7 @@ from typing import Any, Final
 from mcp_touchstone.advisories.known import Scanned
 from mcp_touchstone.advisories.table import by_name
 from mcp_touchstone.catalog.errors import InputError
-from mcp_touchstone.catalog.sdk import NPM, PYPI, Sdk
+from mcp_touchstone.catalog.sdk import NPM, PYPI, Package
 from mcp_touchstone.runtime.input_file import InputFile
 
 _REGISTRIES: Final = {"npm": NPM, "PyPI": PYPI, "Go": "go"}
@@ -37,7 +37,7 @@ def read(path: Path) -> Scanned:
     return Scanned(str(path), tuple(dict.fromkeys(packages)), len(others))
 
 
-def _found(results: list[Any]) -> Iterator[tuple[Sdk, list[set[str]]]]:
+def _found(results: list[Any]) -> Iterator[tuple[Package, list[set[str]]]]:
     """Yield each package of a known registry, with the ids of each of its advisories."""
     for result in results:
         for entry in _list(result, "packages"):
@@ -47,7 +47,7 @@ def _found(results: list[Any]) -> Iterator[tuple[Sdk, list[set[str]]]]:
             registry = _REGISTRIES.get(str(about.get("ecosystem")))
             if registry and isinstance(name, str) and isinstance(version, str):
                 named = [_ids(one) for one in _list(entry, "vulnerabilities")]
-                yield Sdk(name, version, registry), [ids for ids in named if ids]
+                yield Package(name, version, registry), [ids for ids in named if ids]
 
 
 def _ids(vulnerability: Any) -> set[str]:

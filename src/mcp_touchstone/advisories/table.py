@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import CatalogueError, check_keys, read_table
-from mcp_touchstone.catalog.sdk import Sdk, version
+from mcp_touchstone.catalog.sdk import Package, version
 
 HOME: Final = Path(__file__).parent
 
@@ -32,11 +32,11 @@ class Affected:
     since: str = ""
     fixed: str = ""
 
-    def concerns(self, package: Sdk) -> bool:
+    def concerns(self, package: Package) -> bool:
         """Return whether it is about this package, in any version."""
         return (self.registry, self.package) == (package.registry, package.name)
 
-    def has(self, package: Sdk) -> bool:
+    def has(self, package: Package) -> bool:
         """Return whether this version of this package is affected."""
         before = not self.fixed or package.order < version(self.fixed)
         return self.concerns(package) and before and package.order >= version(self.since)
@@ -79,11 +79,11 @@ class Advisory:
         """All its ids."""
         return (self.id, *self.aliases)
 
-    def is_open_in(self, package: Sdk) -> bool:
+    def is_open_in(self, package: Package) -> bool:
         """Return whether a version of a package has the fault."""
         return any(one.has(package) for one in self.affected)
 
-    def is_optional_in(self, package: Sdk) -> bool:
+    def is_optional_in(self, package: Package) -> bool:
         """Return whether a version of a package has a correction that is off by default."""
         corrected = (
             one.fixed and one.concerns(package) and package.order >= version(one.fixed)
@@ -91,7 +91,7 @@ class Advisory:
         )
         return bool(self.option) and not self.is_open_in(package) and any(corrected)
 
-    def fixed_for(self, package: Sdk) -> str:
+    def fixed_for(self, package: Package) -> str:
         """Return the first version with the correction; empty if there is none."""
         return next((one.fixed for one in self.affected if one.has(package)), "")
 
@@ -193,7 +193,7 @@ def seen_in(rule: str) -> tuple[str, ...]:
     return tuple(one.id for one in advisories() if rule in one.shown_by)
 
 
-def applying(known: Iterable[Sdk], side: str = SERVER) -> list[tuple[Advisory, Sdk]]:
+def applying(known: Iterable[Package], side: str = SERVER) -> list[tuple[Advisory, Package]]:
     """Return the advisories on one of these packages, each with the package.
 
     An advisory whose correction is off by default applies to corrected versions too.

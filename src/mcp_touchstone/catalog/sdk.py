@@ -37,8 +37,8 @@ LAYERS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sdk:
-    """An SDK and its version.
+class Package:
+    """A package of a registry, and its version.
 
     Attributes:
         registry: a key of ``LAYERS``.
@@ -97,10 +97,10 @@ class SdkIdentity:
         origin: the package that it is started from; None if that is unknown.
     """
 
-    sdks: tuple[Sdk, ...] = ()
+    sdks: tuple[Package, ...] = ()
     hint: str = ""
     needless: bool = False
-    packages: tuple[Sdk, ...] = ()
+    packages: tuple[Package, ...] = ()
     origin: PackageOrigin | None = None
 
     def __str__(self) -> str:

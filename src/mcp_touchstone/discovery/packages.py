@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 from mcp_touchstone.advisories import table
-from mcp_touchstone.catalog.sdk import GO, LAYERS, NPM, PYPI, Sdk, SdkIdentity
+from mcp_touchstone.catalog.sdk import GO, LAYERS, NPM, PYPI, Package, SdkIdentity
 from mcp_touchstone.discovery.program_sdk import go_modules
 from mcp_touchstone.discovery.sdk import (
     NODE,
@@ -44,7 +44,7 @@ def identity(
     return replace(identify(collect(several, env)), packages=packages(several, env))
 
 
-def packages(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> tuple[Sdk, ...]:
+def packages(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> tuple[Package, ...]:
     """Return the packages of a server that the table of advisories has, without its SDKs.
 
     Args:
@@ -63,7 +63,7 @@ def packages(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> tuple
     return ()
 
 
-def _of_python(process: ProcessFacts, env: Mapping[str, str]) -> Iterator[Sdk]:
+def _of_python(process: ProcessFacts, env: Mapping[str, str]) -> Iterator[Package]:
     program, *words = process.argv
     start = python_start(words, process.cwd)
     if start is None or start[0] == "code":
@@ -82,12 +82,12 @@ def _of_python(process: ProcessFacts, env: Mapping[str, str]) -> Iterator[Sdk]:
                     for line in read_text(metadata.with_name("RECORD")).splitlines()
                 )
                 if VERSION.fullmatch(version) and any(file.endswith(own) for file in listed):
-                    yield Sdk(name, version, PYPI)
+                    yield Package(name, version, PYPI)
                     return
     yield from _of_project(Path(text) if kind == "file" else _folder / top)
 
 
-def _of_project(place: Path) -> Iterator[Sdk]:
+def _of_project(place: Path) -> Iterator[Package]:
     """Yield the package of the folder of an author that a file or a package is in."""
     for folder in place.parents:
         head = read_text(folder / "pyproject.toml")
@@ -95,17 +95,17 @@ def _of_project(place: Path) -> Iterator[Sdk]:
             about = tomllib.loads(head).get("project")
             facts = about if isinstance(about, dict) else {}
             if facts.get("name") in table.packages(PYPI) - {*LAYERS[PYPI]} and version_in(facts):
-                yield Sdk(facts["name"], facts["version"], PYPI)
+                yield Package(facts["name"], facts["version"], PYPI)
             return
 
 
-def _of_go(process: ProcessFacts, env: Mapping[str, str]) -> Iterator[Sdk]:
+def _of_go(process: ProcessFacts, env: Mapping[str, str]) -> Iterator[Package]:
     found = go_modules(process, env)
     for name in sorted((table.packages(GO) - {*LAYERS[GO]}).intersection(found)):
-        yield Sdk(name, found[name], GO)
+        yield Package(name, found[name], GO)
 
 
-def _of_node(process: ProcessFacts, _env: Mapping[str, str]) -> Iterator[Sdk]:
+def _of_node(process: ProcessFacts, _env: Mapping[str, str]) -> Iterator[Package]:
     script = node_start(process.argv[1:], process.cwd)
     if script is None:
         return
@@ -113,10 +113,10 @@ def _of_node(process: ProcessFacts, _env: Mapping[str, str]) -> Iterator[Sdk]:
     above = ((folder, read_json(folder / "package.json")) for folder in script.parents)
     folder, own = next((one for one in above if one[1].get("name")), (script.parent, {}))
     if own.get("name") in wanted and (version := version_in(own)):
-        yield Sdk(str(own["name"]), version, NPM)
+        yield Package(str(own["name"]), version, NPM)
     needed = own.get("dependencies")
     for name in sorted(wanted.intersection(needed if isinstance(needed, dict) else ())):
         place = node_place(name, script.parent)
         facts = read_json(place / "package.json") if place else {}
         if version := version_in(facts) or locked(folder, name):
-            yield Sdk(name, version, NPM)
+            yield Package(name, version, NPM)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog.errors import InputError
-from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Sdk, SdkIdentity
+from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Package, SdkIdentity
 from mcp_touchstone.discovery.program_sdk import sdk_of_program
 from mcp_touchstone.runtime.input_file import InputFile
 from mcp_touchstone.runtime.open_folder import open_folder
@@ -115,7 +115,7 @@ def identify(facts: SdkFacts) -> SdkIdentity:
         return SdkIdentity(hint=next(hints, ""))
     below = order[order.index(outer) :]
     return SdkIdentity(
-        tuple(Sdk(n, facts.installed[n], facts.registry) for n in below if n in facts.installed)
+        tuple(Package(n, facts.installed[n], facts.registry) for n in below if n in facts.installed)
     )
 
 

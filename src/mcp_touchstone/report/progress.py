@@ -9,7 +9,7 @@ from mcp_touchstone.results.sdk_faults import is_of_sdk
 from mcp_touchstone.results.verdict import Outcome
 
 if TYPE_CHECKING:
-    from mcp_touchstone.catalog.sdk import Sdk
+    from mcp_touchstone.catalog.sdk import Package
 
 _ENOUGH: Final = 5.0
 """Seconds after which the pace so far permits an estimate."""
@@ -39,7 +39,7 @@ class Progress:
         self._done = 0
         self._under_way: list[str] = []
         self._failed: dict[str, None] = {}
-        self._sdks: Sequence[Sdk] = ()
+        self._sdks: Sequence[Package] = ()
         self._shown = 0.0
         self._lock = threading.Lock()
 

@@ -7,7 +7,7 @@ from mcp_touchstone.advisories import table
 from mcp_touchstone.advisories.known import KnownAdvisory, State
 from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, Clause
 from mcp_touchstone.catalog.loader import BOTH, renamed, rows
-from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity
+from mcp_touchstone.catalog.sdk import Package, SdkIdentity
 from mcp_touchstone.catalog.threat import Severity
 from mcp_touchstone.report import clients
 from mcp_touchstone.report.machine import SIDES
@@ -99,9 +99,9 @@ def _subject(document: Json) -> Subject:
         bundled=target["bundled"],
         sandbox=target.get("sandbox", ""),
         sdk=SdkIdentity(
-            tuple(Sdk(**one) for one in target["sdk"]),
+            tuple(Package(**one) for one in target["sdk"]),
             target.get("sdk_hint", ""),
-            packages=tuple(Sdk(**one) for one in target.get("packages", ())),
+            packages=tuple(Package(**one) for one in target.get("packages", ())),
         ),
         startup=summary["startup_seconds"],
         unbound=tuple(summary.get("unbound_tools", ())),
@@ -129,7 +129,7 @@ def _verdict(one: Json, catalogue: Catalogue, names: dict[str, str]) -> Verdict:
 def _advisory(row: Json) -> KnownAdvisory:
     return KnownAdvisory(
         table.by_name()[row["id"]],
-        Sdk(**row["package"]),
+        Package(**row["package"]),
         State(row["state"]),
         tuple(row.get("rules", ())),
         row.get("why", ""),
@@ -137,7 +137,7 @@ def _advisory(row: Json) -> KnownAdvisory:
 
 
 def _fault(row: Json) -> SdkFault:
-    sdk = Sdk(row["name"], row["version"], row["registry"])
+    sdk = Package(row["name"], row["version"], row["registry"])
     return SdkFault(sdk, row.get("like", ""), row.get("fixed", ""), row.get("last", ""))
 
 

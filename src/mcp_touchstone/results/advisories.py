@@ -6,7 +6,7 @@ from dataclasses import replace
 from mcp_touchstone.advisories import table
 from mcp_touchstone.advisories.known import KnownAdvisory, Scanned, State, remedy
 from mcp_touchstone.advisories.table import Advisory
-from mcp_touchstone.catalog.sdk import Sdk
+from mcp_touchstone.catalog.sdk import Package
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
@@ -43,7 +43,7 @@ def compared(run: Run, scanned: Scanned) -> Run:
     return replace(run, advisories=found, execution=execution)
 
 
-def known(run: Run, packages: Iterable[Sdk]) -> tuple[KnownAdvisory, ...]:
+def known(run: Run, packages: Iterable[Package]) -> tuple[KnownAdvisory, ...]:
     """Return the advisories on packages, each with what a run showed of it."""
     worst: dict[str, Outcome] = {}
     for verdict in run.verdicts:
@@ -56,12 +56,12 @@ def known(run: Run, packages: Iterable[Sdk]) -> tuple[KnownAdvisory, ...]:
     )
 
 
-def _packages(subject: Subject) -> tuple[Sdk, ...]:
+def _packages(subject: Subject) -> tuple[Package, ...]:
     return (*subject.sdk.sdks, *subject.sdk.packages)
 
 
 def _known(
-    advisory: Advisory, package: Sdk, worst: Mapping[str, Outcome], run: Run
+    advisory: Advisory, package: Package, worst: Mapping[str, Outcome], run: Run
 ) -> KnownAdvisory:
     found = {
         outcome: tuple(rule for rule in advisory.shown_by if worst.get(rule) is outcome)

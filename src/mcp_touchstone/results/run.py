@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_touchstone.advisories.known import KnownAdvisory
 from mcp_touchstone.catalog.clause import Clause
-from mcp_touchstone.catalog.sdk import Sdk
+from mcp_touchstone.catalog.sdk import Package
 from mcp_touchstone.profiles.notes import ProfileNotes
 from mcp_touchstone.results.budgets import Budgets
 from mcp_touchstone.results.lock import Locked
@@ -96,7 +96,7 @@ class SdkFault:
         last: the newest revision with the fault, if the server speaks newer ones; else empty.
     """
 
-    sdk: Sdk
+    sdk: Package
     like: str = ""
     fixed: str = ""
     last: str = ""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from mcp_touchstone.catalog.clause import Clause, Transport
-from mcp_touchstone.catalog.sdk import Sdk
+from mcp_touchstone.catalog.sdk import Package
 from mcp_touchstone.results.run import Run, SdkFault, Verdict
 from mcp_touchstone.results.verdict import Judgement, Outcome
 
@@ -46,7 +46,7 @@ class Release:
         answers: clause and scenario -> the kinds of answers in the findings; absent if unknown.
     """
 
-    sdk: Sdk
+    sdk: Package
     line: str
     revisions: frozenset[str]
     faults: frozenset[KnownFinding]
@@ -110,7 +110,7 @@ def read(
                     answers[key] = answers.get(key, frozenset()) | frozenset(kinds)
         releases.append(
             Release(
-                Sdk(row["sdk"], row["version"], row["registry"]),
+                Package(row["sdk"], row["version"], row["registry"]),
                 row["line"],
                 frozenset(row["revisions"]),
                 frozenset(faults),
@@ -129,7 +129,7 @@ def releases(*, http: bool = False) -> tuple[Release, ...]:
     return read(json.loads(TABLE.read_text("utf-8")), renamed(CONFORMANCE), http=http)
 
 
-def judged(sdk: Sdk, table: Sequence[Release]) -> tuple[Release, ...]:
+def judged(sdk: Package, table: Sequence[Release]) -> tuple[Release, ...]:
     """Return the releases whose common faults an SDK has: itself, or its neighbours.
 
     A version between two judged releases of its major version has the faults that both have. One
@@ -179,7 +179,7 @@ def attribute(run: Run, table: Sequence[Release] | None = None) -> Run:
     return replace(run, verdicts=[*marked])
 
 
-def is_of_sdk(sdks: Sequence[Sdk], clause: Clause, found: Judgement, *, http: bool) -> bool:
+def is_of_sdk(sdks: Sequence[Package], clause: Clause, found: Judgement, *, http: bool) -> bool:
     """Return whether a finding of a run that goes on is the fault of one of its SDKs."""
     verdict = Verdict(clause, found.revision, found.outcome, found, [found])
     known = releases(http=http)
@@ -189,7 +189,7 @@ def is_of_sdk(sdks: Sequence[Sdk], clause: Clause, found: Judgement, *, http: bo
 
 def _attributed(
     verdict: Verdict,
-    layers: Sequence[tuple[Sdk, tuple[Release, ...]]],
+    layers: Sequence[tuple[Package, tuple[Release, ...]]],
     known: Sequence[Release],
     *,
     is_unknown: bool,
@@ -208,7 +208,7 @@ def _attributed(
     return replace(verdict, sdk=fault)
 
 
-_Layer = tuple[Sdk, tuple[Release, ...]]
+_Layer = tuple[Package, tuple[Release, ...]]
 
 
 def _speaking(revision: str, near: Iterable[Release]) -> tuple[Release, ...]:
@@ -256,7 +256,7 @@ def _answers(judgement: Judgement) -> frozenset[str]:
     return frozenset(filter(None, lines))
 
 
-def _like(sdk: Sdk, known: Sequence[Release]) -> str:
+def _like(sdk: Package, known: Sequence[Release]) -> str:
     """Return the releases that represent an SDK whose version was not judged itself."""
     same = any(one.order == sdk.order for one in known)
     return "" if same else " and ".join(str(one.sdk) for one in known)

@@ -11,7 +11,7 @@ from typing import Final
 
 from mcp_touchstone.advisories import table
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.sdk import LAYERS, Sdk, SdkIdentity
+from mcp_touchstone.catalog.sdk import LAYERS, Package, SdkIdentity
 from mcp_touchstone.config import resolve
 from mcp_touchstone.config.settings import Settings, words
 from mcp_touchstone.discovery.packages import identity
@@ -181,7 +181,7 @@ class _Scenes:
         seen = next((one.processes for one in played if one.processes), ())
         found = identity(seen, self._target.command, Path.cwd(), {**os.environ, **self._target.env})
         named = {
-            Sdk(str(info["name"]), version, registry)
+            Package(str(info["name"]), version, registry)
             for info in subject.reported.values()
             for registry in LAYERS
             if info.get("name") in table.packages(registry) - {*LAYERS[registry]}

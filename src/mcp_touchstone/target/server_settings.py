@@ -13,7 +13,7 @@ from mcp_touchstone.target.values import Arguments
 
 if TYPE_CHECKING:
     from mcp_touchstone.bindings.declared import Declaration
-    from mcp_touchstone.catalog.sdk import Sdk
+    from mcp_touchstone.catalog.sdk import Package
     from mcp_touchstone.target.promises import PromiseTerms
 
 STARTUP: Final = 60.0
@@ -149,7 +149,7 @@ class ServerSettings:
         default=0,
         risk=ANY,
     )
-    sdk: "Sdk | None" = _run(
+    sdk: "Package | None" = _run(
         "the SDK that the server is built on, where its files do not show it (a bundle, a "
         "container, a URL): 'mcp 1.30.0'",
         "'NAME VERSION'",

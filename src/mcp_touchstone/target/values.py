@@ -15,7 +15,7 @@ from mcp_touchstone.catalog.attack_level import LEVELS as TIERS
 
 if TYPE_CHECKING:
     from mcp_touchstone.bindings.declared import Declaration
-    from mcp_touchstone.catalog.sdk import Sdk
+    from mcp_touchstone.catalog.sdk import Package
     from mcp_touchstone.target.promises import PromiseTerms
 
 Arguments = Mapping[str, Any] | None
@@ -142,9 +142,9 @@ def scope(text: str) -> str:
     return text
 
 
-def sdk(text: str) -> "Sdk":
+def sdk(text: str) -> "Package":
     """Read a known SDK with its version: ``NAME VERSION`` or ``NAME==VERSION``."""
-    from mcp_touchstone.catalog.sdk import LAYERS, Sdk  # noqa: PLC0415  (only if it is read)
+    from mcp_touchstone.catalog.sdk import LAYERS, Package  # noqa: PLC0415  (only if it is read)
 
     words = text.replace("==", " ").split()
     name, version = words if len(words) == 2 else ("", "")  # noqa: PLR2004  (a pair)
@@ -152,7 +152,7 @@ def sdk(text: str) -> "Sdk":
     if not registry or not re.fullmatch(r"v?\d[\w.+-]*", version, re.ASCII):
         known = ", ".join(dict.fromkeys(name for names in LAYERS.values() for name in names))
         raise ValueError(f"{text!r}: write NAME VERSION, such as 'mcp 1.30.0'; known are {known}")
-    return Sdk(name, version, registry)
+    return Package(name, version, registry)
 
 
 def url(text: str) -> str:
