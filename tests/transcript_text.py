@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from mcp_touchstone.golden.scrubber import NAMED, Scrubber, pretty
+from mcp_touchstone.results.scrubber import NAMED, Scrubber, pretty
 from reference_server.settings import Settings
 from tests.reference_client import META, MODERN, InProcess, Message, ask, modern_as, result
 

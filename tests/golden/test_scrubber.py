@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_touchstone.golden.scrubber import Scrubber, lined, pretty
+from mcp_touchstone.results.scrubber import Scrubber, lined, pretty
 from tests.cases import cases
 
 NOW = datetime(2026, 11, 21, 22, 24, 46, 123456, tzinfo=UTC)

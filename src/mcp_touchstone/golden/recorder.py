@@ -24,8 +24,8 @@ from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.runner import judge, survey
 from mcp_touchstone.golden.requests import WORDS, Document, Offer, Stop, Tour, plan
 from mcp_touchstone.golden.scenarios import chapters_of, responses
-from mcp_touchstone.golden.scrubber import Scrubber
 from mcp_touchstone.golden.store import Recording, Shelf
+from mcp_touchstone.results.scrubber import Scrubber
 from mcp_touchstone.runtime import interrupts
 from mcp_touchstone.runtime.disk_limit import DiskLimit
 from mcp_touchstone.runtime.scratch import World
@@ -221,16 +221,7 @@ def _usual_places(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _scrubber(target: Target, world: World, now: datetime) -> Scrubber:
     environment = {**world.env(os.environ), **target.env_in(world.root)}
-    places = {
-        **_usual_places(environment),
-        str(world.root): "{root}",
-        str(world.home): "{home}",
-        str(world.tmp): "{tmp}",
-        str(world.path): "{world}",
-        world.path.name: "{world}",
-        world.canary.name: "<canary>",
-        world.canary_text: "<canary>",
-    }
+    places = {**_usual_places(environment), **world.placeholders}
     return Scrubber(places, now, environment=environment)
 
 

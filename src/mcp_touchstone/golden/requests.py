@@ -14,7 +14,7 @@ from typing import Any, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.server_profile import LISTS, Example, Request, Spoken
-from mcp_touchstone.golden.scrubber import Scrubber, lined
+from mcp_touchstone.results.scrubber import Scrubber, lined
 from mcp_touchstone.samples.from_schema import incomplete, mistyped
 from mcp_touchstone.target.target import ROOT, replaced
 from mcp_touchstone.transport.process import LaunchError

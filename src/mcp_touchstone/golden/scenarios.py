@@ -16,9 +16,9 @@ from mcp_touchstone.bindings.canary import MARK, NAME_MARK
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.connection.connection import Connection
-from mcp_touchstone.golden.scrubber import Scrubber, lined
 from mcp_touchstone.golden.store import Recording
 from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.scrubber import Scrubber, lined
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.wire.events import Happened

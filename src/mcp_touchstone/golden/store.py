@@ -5,7 +5,7 @@ from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.golden.requests import Document
-from mcp_touchstone.golden.scrubber import pretty
+from mcp_touchstone.results.scrubber import pretty
 from mcp_touchstone.runtime.input_file import InputFile
 from mcp_touchstone.runtime.members import Members
 
