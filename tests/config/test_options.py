@@ -27,6 +27,7 @@ from tests.conftest import HERE
 from tests.fleets import SERVER as SMALL
 from tests.fleets import record, row_of
 from tests.project.test_offline import needs_namespaces
+from tests.report.test_attest import key
 from tests.tap import test_drive
 
 DOCS = HERE.parent / "docs"
@@ -137,6 +138,9 @@ STEPPED = (
 )
 TRANSPORT = ("--", sys.executable, "-c", test_drive.TRANSPORT)
 GOLDEN = (*ONE, "--folder", "kept", "--update")
+SIGNED = ("--attest", "s.json", "--sign", "own.pem")
+RULES = (*PING, "--suite", "conformance", "--no-baseline", "--quiet")
+LOCK = ("--lock", "one.lock", "--update-lock")
 RUNS: dict[str, list[tuple[str, ...]]] = {
     "check": [
         (*PING, *STARTED, *USED, *BOXED, *CHECKED),
@@ -144,8 +148,18 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
         (*PING, "--quick", "--quiet", *HTTP),
         (*PING, *ISSUED),
         (*PING, "--from", "record.json"),
+        (*PING, *SIGNED, *LOCK, "--quiet", "--", *SERVER),
+        (*PING, "--locked", "--lock", "one.lock", "--quiet", "--", *SERVER),
         (*PING, "--self", "--watch", "seed"),
     ],
+    "approve": [
+        (*PING, *STARTED, *USED, *BOXED, *CHECKED, *LOCK, *SIGNED),
+        (*RULES, "--locked", "--lock", "one.lock", "--since", "j.json", "--", *SERVER),
+        (*RULES, "--quick", *LOCK, *HTTP),
+        (*RULES, *LOCK, *ISSUED),
+        (*RULES, *LOCK, "--offline", "--", *SERVER),
+    ],
+    "verify": [("s.json", "--report", "j.json", "--key", "own.pub")],
     "recon": [
         (*ONE, *STARTED, *USED, *BOXED, "--json"),
         (*ONE, "--self", "--offline"),
@@ -288,6 +302,11 @@ def test_every_option_in_the_help_of_a_command_can_succeed(
     (tmp_path / "rows.json").write_text(json.dumps(row_of("a")) + "\n")
     if command == "golden verify":
         main(["golden", "record", *ONE, "--folder", "kept", "--config", "t.toml"])
+    if command in {"approve", "check", "verify"}:
+        key(tmp_path, "own")
+    if command == "verify":
+        made = ("--json", "j.json", "--attest", "s.json", "--sign", "own.pem")
+        main(["check", *PING, "--quiet", *made, "--", *SERVER])
     if command in {"diff", "report"}:
         main(["check", "--self", *PING, "--quiet", "--json", "j.json"])
     if command in {"judge", "tap show", "client"}:

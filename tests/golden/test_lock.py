@@ -73,6 +73,17 @@ def place(tmp_path: Path) -> Place:
     return made
 
 
+def test_folders_and_times_of_a_run_are_no_change(place: Place) -> None:
+    place.edit("import json, sys", "import json, os, sys, time")
+    now = 'time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())'
+    place.edit('"Reads."', f'os.environ["HOME"] + " " + {now}')
+    assert place.check(command="approve")[0] == 0
+
+    (known,) = place.lock["servers"].values()
+    assert known["offer"]["tools"]["read"]["description"] == "{home} <time>"
+    assert place.check("--locked")[0] == 0
+
+
 def test_an_approved_server_is_unchanged(place: Place) -> None:
     (known,) = place.lock["servers"].values()
 

@@ -80,13 +80,13 @@ def completed(action: Any, complete: Callable[[], Iterable[str]] | None) -> None
         action.completer = lambda **_: list(complete())
 
 
-def table(command: Parser, name: str) -> None:
-    """Add the options of the table that a command has."""
+def table(command: Parser, name: str, but: str = "") -> None:
+    """Add the options of the table that a command has, but one of them."""
     for title in GROUPS:
         rows = {
             field: row
             for field, row in {**SOURCES, **OPTIONS}.items()
-            if name in row.commands and row.group == title
+            if name in row.commands and row.group == title and field != but
         }
         group = command.add_argument_group(title) if title and rows else command
         for field, row in rows.items():

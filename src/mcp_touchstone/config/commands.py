@@ -120,7 +120,7 @@ def _approve(approve: Parser) -> None:
     approve.epilog = STATUS
     approve.set_defaults(watch=None, record=None)
     words(approve, "targets of the configuration (default: all of them)")
-    table(approve, "check")
+    table(approve, "check", but="bundled")
 
 
 def _verify(verify: Parser) -> None:

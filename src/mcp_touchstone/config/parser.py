@@ -26,6 +26,8 @@ more commands:
   recon       show what a server offers, without checking it
   diff        compare two reports of `check --json`
   report      make other reports of one that `check --json` wrote
+  approve     write what a server is into touchstone.lock; `check --locked` compares
+  verify      verify the statement that `check --attest` made of a run
   load        send many calls at once, and check that each gets its own answer
   golden      record the answers of a server, and compare with them later
   fleet       check many servers of a list, and report on all of them

@@ -49,6 +49,7 @@ from mcp_touchstone.results import budgets
 from mcp_touchstone.results.abilities import Ability, abilities
 from mcp_touchstone.results.events import Done, Learnt, Planned, RunLog
 from mcp_touchstone.results.run import CaseResult, Execution, PlannedCase, Run, Verdict, unasked
+from mcp_touchstone.results.scrubber import Scrubber
 from mcp_touchstone.results.sdk_faults import attribute
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.tool_use import tool_use
@@ -160,17 +161,15 @@ def find_sdk(pool: ProcessPool, connections: Mapping[str, Connection]) -> SdkIde
     """Return the SDK of the server: of a process that runs, or else of its command."""
     if pool.target.bundled:
         return SdkIdentity(needless=True)
-    if pool.target.sdk is not None:
-        return SdkIdentity((pool.target.sdk,))
-    root = pool.world.root
-    target = pool.target
-    env = {**os.environ, **target.env_in(root)}
+    root, target = pool.world.root, pool.target
+    named = UNKNOWN if target.sdk is None else SdkIdentity((target.sdk,))
     if not target.command:
-        return UNKNOWN
+        return named
+    env = {**os.environ, **target.env_in(root)}
     processes = next((f for c in connections.values() if (f := c.process.family.facts())), [])
     cwd = Path(target.cwd_in(root) or Path.cwd())
     command = target.command_in(root)
-    found = identity(processes, command, cwd, env)
+    found = named if named.sdks else identity(processes, command, cwd, env)
     several = [*processes, *commands(command, cwd, env)]
     return replace(found, origin=origin(command, several, env))
 
@@ -433,27 +432,33 @@ def conclude(
         tools=tool_use(profile, _attacked(results, connections)),
         clients=measured(choice.clients, profile, choice.record),
         budgets=budgets.measured(profile, (one.transcript for one in connections)),
-        offer=_offer(profile),
+        offer=_offer(profile, {} if course.pool is None else course.pool.world.placeholders, day),
         abilities=_abilities(course, verdicts) if _wants_attacks(registry, choice) else (),
         selected=bool(threats - {v.clause.id for v in verdicts} - {one.clause for one in absent}),
     )
     return attribute(run)
 
 
-def _offer(profile: ServerProfile) -> dict[str, Any]:
-    """Return what a server offers in its newest revision; empty if it has none."""
+def _offer(profile: ServerProfile, places: Mapping[str, str], day: datetime) -> dict[str, Any]:
+    """Return what a server offers in its newest revision; empty if it has none.
+
+    Names stand for the folders and the time of this run, so that two runs can be compared.
+    """
+    scrubber = Scrubber(places, day, named={})
     for revision, spoken in reversed([*profile.spoken.items()]):
-        return {
+        offer = {
             "revision": revision,
             "server": spoken.server_info,
             "instructions": spoken.result.get("instructions", ""),
             "capabilities": spoken.capabilities,
             "more": sorted(spoken.cursors),
             **{
-                feature: {one[key]: one for one in spoken.named(feature, key)}
+                feature: {scrubber.text(one[key]): one for one in spoken.named(feature, key)}
                 for feature, key in _KEYS.items()
             },
         }
+        found: dict[str, Any] = scrubber.scrub(offer)
+        return found
     return {}
 
 

@@ -121,6 +121,19 @@ class World:
         self.secret = f"sk-touchstone-{secrets.token_hex(12)}"
         self._make(parent or _place())
 
+    @property
+    def placeholders(self) -> dict[str, str]:
+        """Each text that differs between runs, with the name that replaces it in a recording."""
+        return {
+            str(self.root): "{root}",
+            str(self.home): "{home}",
+            str(self.tmp): "{tmp}",
+            str(self.path): "{world}",
+            self.path.name: "{world}",
+            self.canary.name: "<canary>",
+            self.canary_text: "<canary>",
+        }
+
     def _make(self, parent: Path) -> None:
         """Make the tree in a folder."""
         self._tree = _made(parent)
