@@ -18,6 +18,8 @@ from tests.report.test_comparison import report
 
 SERVER: Final = ("--self", "--quick", "--select", "ping-empty-response")
 
+NONE: Final = ("--", "none")
+
 JUDGED: Final = ("judge", "recordings", "--side", "server")
 
 READ: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
@@ -26,8 +28,12 @@ READ: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "check --baseline": ("f.toml", ("check", *SERVER, "--baseline", "FILE")),
     "check --budget": ("f.toml", ("check", *SERVER, "--budget", "FILE")),
     "check --osv": ("f.json", ("check", *SERVER, "--osv", "FILE")),
+    "check --lock": ("f.json", ("check", *SERVER, "--locked", "--lock", "FILE")),
+    "check --sign": ("f.pem", ("check", *SERVER, "--attest", "a.json", "--sign", "FILE")),
     "check --config": ("f.toml", ("check", "--config", "FILE")),
     "check --ca-file": ("f.pem", ("check", "https://127.0.0.1:9/mcp", "--ca-file", "FILE")),
+    "verify statement": ("f.json", ("verify", "FILE")),
+    "verify --key": ("f.pem", ("verify", "signed.json", "--key", "FILE")),
     "init --config": ("f.json", ("init", "--output", "none.toml", "--config", "FILE")),
     "init --ca-file": ("f.pem", ("init", "https://127.0.0.1:9/mcp", "--ca-file", "FILE")),
     "recon --config": ("f.json", ("recon", "--config", "FILE")),
@@ -65,13 +71,28 @@ READ: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "gateway --baseline": ("f.toml", ("gateway", "--baseline", "FILE", "--", "{server}")),
     "gateway --config": ("f.toml", ("gateway", "--config", "FILE")),
     "gateway --config-template": (
-        "f.json",
+        "f.txt",
         ("gateway", "--config-template", "FILE", "--", "none", "{config}"),
     ),
+}
+READ |= {
+    f"approve {option}": (
+        name,
+        (
+            "approve",
+            *(w for w in words[1:] if w not in SERVER),
+            *(NONE if "--self" in words else ()),
+        ),
+    )
+    for option, (name, words) in [
+        (key.removeprefix("check "), row) for key, row in READ.items() if key.startswith("check ")
+    ]
+    if option != "--from"
 }
 """Command and option that read a file -> a name for it, and a command line."""
 
 OTHERS: Final = {
+    "--attest",
     "--watch",
     "--root-from",
     "--world",
@@ -148,6 +169,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "report.json").write_text(json.dumps(report()))
     (tmp_path / "list.jsonl").write_text('{"npm": "a"}\n')
+    envelope = {"payloadType": "application/vnd.in-toto+json", "payload": "e30=", "signatures": []}
+    (tmp_path / "signed.json").write_text(json.dumps(envelope))
     (tmp_path / "recordings").mkdir()
     head, row = {"recording": 1}, {"at": 0, "from": "client", "text": "{}"}
     text = "".join(f"{json.dumps(one)}\n" for one in (head, row))

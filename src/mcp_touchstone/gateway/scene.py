@@ -99,7 +99,7 @@ def way(target: Target, template: Path | None, port: int, expected: Expected) ->
         GatewayError: its command does not name our server.
         InputError: the file cannot be read.
     """
-    config = "" if template is None else InputFile(template, most=LARGEST_TOML).data().decode()
+    config = "" if template is None else InputFile(template, most=LARGEST_TOML).text()
     suffix = "" if template is None else template.suffix
     if PORT in " ".join((*target.command, *target.env.values(), config)) and not target.url:
         target = replace(target, url=ENDPOINT)
