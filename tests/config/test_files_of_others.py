@@ -75,21 +75,26 @@ READ: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         ("gateway", "--config-template", "FILE", "--", "none", "{config}"),
     ),
 }
-READ |= {
-    f"approve {option}": (
-        name,
-        (
-            "approve",
-            *(w for w in words[1:] if w not in SERVER),
-            *(NONE if "--self" in words else ()),
-        ),
-    )
-    for option, (name, words) in [
-        (key.removeprefix("check "), row) for key, row in READ.items() if key.startswith("check ")
-    ]
-    if option != "--from"
-}
 """Command and option that read a file -> a name for it, and a command line."""
+
+READ.update(
+    {
+        f"approve {option}": (
+            name,
+            (
+                "approve",
+                *(w for w in words[1:] if w not in SERVER),
+                *(NONE if "--self" in words else ()),
+            ),
+        )
+        for option, (name, words) in [
+            (key.removeprefix("check "), row)
+            for key, row in READ.items()
+            if key.startswith("check ")
+        ]
+        if option != "--from"
+    }
+)
 
 OTHERS: Final = {
     "--attest",
