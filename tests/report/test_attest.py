@@ -59,7 +59,9 @@ def test_a_signed_statement_is_verified_offline(place: Path) -> None:
     status, said = verify(place, *GOOD)
 
     assert (status, "signed by the key" in said) == (0, True), said
-    assert "result     PASSED" in said
+    assert "result       PASSED" in said
+    assert "conclusion   passed" in said
+    assert "clause sets  2025-11-25/1" in said
     assert "does not prove" in said
 
 
@@ -118,6 +120,25 @@ def test_a_broken_envelope_is_one_line(place: Path, tmp_path: Path, text: str) -
         (tmp_path / "b.att").write_text(content, "utf-8")
         status, printed = verify(place, str(tmp_path / "b.att"), "--key", "own.pub")
         assert (status, len(printed.splitlines())) == (2, 1), printed
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("subject", [{"name": ["a"]}]),
+        ("subject", [5]),
+        ("predicate", {"result": "PASSED", "configuration": [{"name": "r", "annotations": [1]}]}),
+        ("predicate", {"configuration": [{"name": None}]}),
+        ("predicate", []),
+    ],
+)
+def test_a_statement_of_another_shape_is_one_line(
+    place: Path, tmp_path: Path, member: str, value: object
+) -> None:
+    (tmp_path / "s.att").write_text(json.dumps({**payload(place), member: value}), "utf-8")
+    status, printed = verify(place, str(tmp_path / "s.att"), "--", *SERVER)
+
+    assert (status, len(printed.splitlines())) == (2, 1), printed
 
 
 def test_a_changed_file_and_another_report_are_named(place: Path, tmp_path: Path) -> None:

@@ -24,18 +24,16 @@ def run(line: CommandLine) -> int:
     options = line.options
     made, signer = attest.opened(options.statement, options.key)
     predicate = made["predicate"]
-    say(f"signature  {signer}")
-    for one in predicate.get("configuration", ()):
-        for name, value in (one.get("annotations") or {}).items():
-            say(f"{name:<11}{value}")
+    for name, value in (("signature", signer), *attest.facts(made)):
+        say(f"{name:<12} {value}")
     wrong = []
     if options.report is not None:
         wrong += _of_report(predicate, options.report)
     if line.server:
         wrong += attest.differing(made, _origin(line.server))
     elif options.report is None:
-        say("package    not compared: name the server behind --")
-    say(f"result     {predicate['result']}")
+        say("package      not compared: name the server behind --")
+    say(f"result       {predicate.get('result', 'unknown')}")
     say(attest.PROVES_NOT)
     for text in wrong:
         complain(text)
@@ -46,7 +44,7 @@ def _of_report(predicate: Mapping[str, Any], path: Path) -> list[str]:
     from mcp_touchstone.runtime.input_file import InputFile
 
     digest = {"sha256": hashlib.sha256(InputFile(path).data()).hexdigest()}
-    rows = predicate.get("configuration", ())
+    rows = predicate.get("configuration") or ()
     known = [one for one in rows if one.get("name") == "report.json"]
     return [] if known and known[0].get("digest") == digest else [f"{path}: another report"]
 

@@ -237,10 +237,21 @@ def _checked(document: Members, path: Path) -> Json:
     kinds = (document.word("_type"), document.word("predicateType"))
     if kinds != (STATEMENT, PREDICATE):
         raise UserError(f"{path}: it is no statement on a test result")
-    list(document.objects("subject"))
-    document.object("predicate").word("result")
-    list(document.object("predicate").objects("configuration"))
+    predicate = document.object("predicate")
+    predicate.word("result")
+    for one in (*document.objects("subject"), *predicate.objects("configuration")):
+        one.get("name", str)
+        one.object("annotations")
     return dict(document.value)
+
+
+def facts(made: Json) -> Iterator[tuple[str, str]]:
+    """Yield what a statement says about its run: a name, and its value in words."""
+    for one in made["predicate"].get("configuration") or ():
+        for name, value in (one.get("annotations") or {}).items():
+            words = ", ".join(map(str, value.values())) if isinstance(value, dict) else str(value)
+            if words:
+                yield name, words
 
 
 def differing(made: Json, origin: PackageOrigin | None) -> list[str]:
