@@ -1,11 +1,13 @@
 """Check that a build can be published: ``python scripts/release.py TAG DIST``.
 
 The release workflow runs this before it tests and publishes the build. Exit status 1 if something
-is missing, with one line for each problem.
+is missing, with one line for each problem. ``python scripts/release.py --prepare OWNER`` writes the
+account of the repository on GitHub into each file that names it.
 """
 
 import datetime as dt
 import email
+import json
 import re
 import sys
 import tomllib
@@ -20,6 +22,8 @@ ADVISORIES: Final = "src/mcp_touchstone/advisories"
 MONTH: Final = dt.timedelta(days=31)
 YEAR: Final = dt.timedelta(days=365)
 PLACEHOLDER: Final = re.compile(r"\bOWNER/")
+ACCOUNT: Final = re.compile(r"[A-Za-z0-9](-?[A-Za-z0-9]){0,38}")
+NPM: Final = "npm/mcp-touchstone/package.json"
 
 
 def problems(tag: str, dist: Path, checkout: Path = CHECKOUT) -> Iterator[str]:
@@ -49,11 +53,35 @@ def problems(tag: str, dist: Path, checkout: Path = CHECKOUT) -> Iterator[str]:
             yield "pyproject.toml has no [project.urls]"
     if f"\n## [{version}]" not in (checkout / "CHANGELOG.md").read_text("utf-8"):
         yield f"CHANGELOG.md has no section for {version}"
-    for path in (checkout / "README.md", *sorted((checkout / "docs").rglob("*.md"))):
-        if PLACEHOLDER.search(path.read_text("utf-8")):
-            yield f"{path.relative_to(checkout).as_posix()} names OWNER, not the real account"
+    if (checkout / NPM).is_file():
+        of_npm = json.loads((checkout / NPM).read_text("utf-8"))["version"]
+        if of_npm != version:
+            yield f"{NPM} has the version {of_npm}"
+    for path in nameless(checkout):
+        yield f"{path.relative_to(checkout).as_posix()} names OWNER; run release.py --prepare"
     yield from outdated(checkout)
     yield from old_advisories(checkout)
+
+
+def nameless(checkout: Path) -> list[Path]:
+    """Return the files that have a placeholder for the account of the repository."""
+    files = [checkout / name for name in ("README.md", "pyproject.toml", NPM)]
+    files += sorted((checkout / "docs").rglob("*.md"))
+    return [one for one in files if one.is_file() and PLACEHOLDER.search(one.read_text("utf-8"))]
+
+
+def prepare(owner: str, checkout: Path = CHECKOUT) -> list[Path]:
+    """Write the account of the repository in place of the placeholder; return the files.
+
+    Raises:
+        ValueError: GitHub has no account of such a name.
+    """
+    if not ACCOUNT.fullmatch(owner):
+        raise ValueError(f"{owner!r} is no name of an account on GitHub")
+    found = nameless(checkout)
+    for path in found:
+        path.write_text(PLACEHOLDER.sub(f"{owner}/", path.read_text("utf-8")), "utf-8")
+    return found
 
 
 def outdated(checkout: Path, today: dt.date | None = None) -> Iterator[str]:
@@ -76,12 +104,23 @@ def old_advisories(checkout: Path, today: dt.date | None = None) -> Iterator[str
         yield f"{ADVISORIES}: read on {newest}; run scripts/advisories.py on a new copy of OSV"
 
 
-def main(tag: str, dist: str) -> int:
-    """Print the problems; return the exit status."""
-    found = list(problems(tag, Path(dist)))
-    for problem in found:
-        sys.stderr.write(f"{problem}\n")
-    return bool(found)
+def main(*words: str) -> int:
+    """Do what the command line says; return the exit status."""
+    match words:
+        case ("--prepare", owner):
+            try:
+                found = prepare(owner)
+            except ValueError as error:
+                sys.stderr.write(f"{error}\n")
+                return 2
+            sys.stdout.writelines(f"{one.relative_to(CHECKOUT).as_posix()}\n" for one in found)
+            return 0
+        case (tag, dist):
+            lines = list(problems(tag, Path(dist)))
+            sys.stderr.writelines(f"{line}\n" for line in lines)
+            return bool(lines)
+    sys.stderr.write("usage: release.py TAG DIST | --prepare OWNER\n")
+    return 2
 
 
 if __name__ == "__main__":

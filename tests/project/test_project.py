@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from mcp_touchstone.advisories.table import advisories
-from scripts.release import old_advisories, outdated, problems
+from scripts.release import old_advisories, outdated, prepare, problems
 from tests.conftest import HERE
 
 ROOT = HERE.parent
@@ -134,6 +134,35 @@ def test_a_tag_of_another_version_cannot_be_published(build: dict[str, Any]) -> 
     assert section == "CHANGELOG.md has no section for 1.2.4"
 
 
+def test_a_release_is_prepared_by_one_name(build: dict[str, Any]) -> None:
+    page = build["checkout"] / "docs" / "guides" / "ci.md"
+    page.write_text("uses: OWNER/mcp-touchstone@v1, not OWNERS/x\n")
+
+    assert prepare("a-name", build["checkout"]) == [page]
+    assert page.read_text() == "uses: a-name/mcp-touchstone@v1, not OWNERS/x\n"
+    assert list(problems("v1.2.3", **build)) == []
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "-a", "a--b", "a" * 40, "a b"])
+def test_a_name_that_github_refuses_changes_no_file(build: dict[str, Any], name: str) -> None:
+    page = build["checkout"] / "docs" / "guides" / "ci.md"
+    page.write_text("uses: OWNER/mcp-touchstone@v1\n")
+
+    with pytest.raises(ValueError, match="is no name of an account"):
+        prepare(name, build["checkout"])
+    assert "OWNER/" in page.read_text()
+
+
+def test_an_old_package_of_npm_cannot_be_published(build: dict[str, Any]) -> None:
+    package = build["checkout"] / "npm" / "mcp-touchstone" / "package.json"
+    package.parent.mkdir(parents=True)
+    package.write_text('{"version": "1.2.2"}')
+
+    assert list(problems("v1.2.3", **build)) == [
+        "npm/mcp-touchstone/package.json has the version 1.2.2"
+    ]
+
+
 def test_rules_of_profiles_are_read_again_each_year() -> None:
     profiles = ROOT / "src" / "mcp_touchstone" / "profiles"
     read = [one["read"] for path in profiles.glob("*.toml") for one in rows_of(path)]
@@ -163,5 +192,5 @@ def test_a_build_without_addresses_cannot_be_published(build: dict[str, Any]) ->
 
     assert list(problems("v1.2.3", **build)) == [
         "pyproject.toml has no [project.urls]",
-        "docs/guides/ci.md names OWNER, not the real account",
+        "docs/guides/ci.md names OWNER; run release.py --prepare",
     ]
