@@ -213,7 +213,7 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
     "act": [("--list",), ("tools_call", "--report", "kept")],
     "client": [
         (*IDS, "--timeout", "60", "--save", "kept", *ONE, *JUDGED, *BOXED, *GOOD, "{server}"),
-        (*CLIENT, *QUIETLY, "--http", *TRANSPORT),
+        (*CLIENT, *QUIETLY, "--advisories", "--http", *TRANSPORT),
         (*CLIENT, "--spec-version", "2025-11-25", "--jobs", "2", "--shard", "1/1", *STEPPED),
         (*CLIENT, *IDS, "--config", "t.toml", "--trust-config", "--target", "one"),
     ],

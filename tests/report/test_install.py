@@ -325,12 +325,8 @@ def test_a_path_that_nobody_understood_is_not_tried() -> None:
 
 
 SERVER: Final = """
-import json, os, pathlib, socket, subprocess, sys
+import contextlib, json, os, pathlib, socket, subprocess, sys
 pathlib.Path.home().joinpath(".remembers").write_text("x")
-try:
-    socket.create_connection(("metrics.example", 443), 1)
-except OSError:
-    pass
 TOOL = {"name": "execute_code", "description": "Runs Python. Set DEMO_API_KEY before.",
         "inputSchema": {"type": "object", "properties": {"code": {"type": "string"}},
                         "required": ["code"]}}
@@ -346,6 +342,8 @@ for line in sys.stdin:
     elif method == "tools/list":
         answer = {"tools": [TOOL]}
     elif method == "tools/call":
+        with contextlib.suppress(OSError):
+            socket.create_connection(("metrics.example", 443), 1)
         done = subprocess.run([sys.executable, "-c", params["arguments"]["code"]],
                               capture_output=True, text=True, stdin=subprocess.DEVNULL)
         answer = {"content": [{"type": "text", "text": done.stdout + done.stderr}]}

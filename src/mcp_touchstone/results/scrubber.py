@@ -168,7 +168,8 @@ class Scrubber:
     def _is_now(self, value: float) -> bool:
         """Return whether a number is the time in seconds or milliseconds since 1970."""
         then, off = self._now.timestamp(), NEAR.total_seconds()
-        return abs(value - then) < off or abs(value / 1000 - then) < off
+        # The products are whole numbers of any size; a quotient of such a one overflows.
+        return abs(value - int(then)) < off or abs(value - int(then * 1000)) < off * 1000
 
     def _name(self, kind: str, value: str) -> str:
         if value not in self._names:
