@@ -125,6 +125,8 @@ def _of_python(facts: ProcessFacts, env: Mapping[str, str]) -> PackageOrigin | N
     if kind == "module" and (folder / f"{top}.py").is_file():
         return PackageOrigin(FILES, top, "", str(folder.resolve()), (f"{top}.py",))
     for place in python_path(program, facts.cwd, env):
+        if not _may_hold(place, top if kind == "module" else "", script):
+            continue
         for record in sorted(place.glob("*.dist-info/RECORD"))[:MOST_FILES]:
             names = [line.partition(",")[0] for line in read_text(record).splitlines()]
             starts = (n for n in names if n in {f"{top}/__init__.py", f"{top}.py"})
@@ -134,6 +136,20 @@ def _of_python(facts: ProcessFacts, env: Mapping[str, str]) -> PackageOrigin | N
             if next(starts, None) is not None:
                 return _distribution(place, record, names)
     return None if kind == "module" else PackageOrigin(FILES, script.name, "", str(script.parent))
+
+
+def _may_hold(place: Path, module: str, script: Path) -> bool:
+    """Return whether a distribution in a folder may have what was started.
+
+    To read what each one lists takes longer than all else that is asked before a run.
+
+    Args:
+        module: the name of a module; empty for a script.
+    """
+    if module:
+        return (place / module).is_dir() or (place / f"{module}.py").is_file()
+    root = place.resolve().parents[min(2, len(place.resolve().parents) - 1)]  # has bin, too
+    return script.is_relative_to(root)
 
 
 def _distribution(place: Path, record: Path, names: Sequence[str]) -> PackageOrigin:
