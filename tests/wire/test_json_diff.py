@@ -26,6 +26,12 @@ def found(old: Any, new: Any) -> list[tuple[str, Any, Any]]:
     return [(where(one.path), one.old, one.new) for one in differences(old, new)]
 
 
+def test_long_lists_of_equal_items_are_compared_by_position() -> None:
+    items = [0] * 200_000  # aligned, they would take hours
+
+    assert found(items, items[:-1]) == [("[199999]", 0, NOTHING)]
+
+
 def test_difference_path_is_written_from_the_outside_in() -> None:
     old = {"inputSchema": {"required": ["a", "b"], "type": "object"}}
     new = {"inputSchema": {"required": ["a", "c"], "type": "object"}}

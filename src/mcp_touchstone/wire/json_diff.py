@@ -1,6 +1,7 @@
 """Comparison of JSON values: differences, volatile places and permitted differences. Pure.
 
-A list of named items is compared by name, any other list by position. ``VOLATILE`` in a record
+A list of named items is compared by name, any other list by position; what was added to or removed
+from a list that is not too long is found. ``VOLATILE`` in a record
 matches any value, or none; a list that begins with ``ANY_ORDER`` may come in any order.
 """
 
@@ -8,6 +9,7 @@ import difflib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Final
 
 VOLATILE: Final = "<volatile>"
@@ -15,6 +17,10 @@ ANY_ORDER: Final = "<any order>"
 
 NAMES: Final = ("name", "uri", "uriTemplate")
 """Members that identify the items of a list, if all items have it with different values."""
+
+ALIGNED: Final = 1_000_000
+"""Pairs of items of two lists, at most, to find what was added or removed: it takes quadratic time,
+and another program wrote one of the lists."""
 
 ORDER: Final = "(order)"
 """Placeholder for the order of a list in a path."""
@@ -83,8 +89,8 @@ def _in_lists(old: list[Any], new: list[Any], path: Path) -> Iterator[Difference
         return
     if loose:
         items, new = sorted(items, key=_plain), sorted(new, key=_plain)
-    if len(items) == len(new):
-        for place, pair in enumerate(zip(items, new, strict=True)):
+    if len(items) == len(new) or len(items) * len(new) > ALIGNED:
+        for place, pair in enumerate(zip_longest(items, new, fillvalue=NOTHING)):
             yield from differences(*pair, (*path, f"[{place}]"))
         return
     one, two = [_plain(item) for item in items], [_plain(item) for item in new]
