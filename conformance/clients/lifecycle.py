@@ -302,14 +302,14 @@ def runs_no_call_twice(record: Record) -> Iterator[Seen]:
     """A call whose answer is lost is not sent again by itself, if a further one adds something."""
     clause, expected = "client-call-not-repeated", "an error for its user"
     events = (Happened.LOST, Happened.RAN_AGAIN)
-    told = [one for one in record.transcript if one.happened in events]
-    again = [one for one in told if one.happened is Happened.RAN_AGAIN]
+    noted = [one for one in record.transcript if one.happened in events]
+    again = [one for one in noted if one.happened is Happened.RAN_AGAIN]
     for entry in again:
         name = entry.text.removeprefix(Happened.RAN_AGAIN)
         actual = f"{name} again, which is neither readOnlyHint nor idempotentHint"
         yield Seen(clause, name == SAFE, entry.n, expected, actual)
-    if told and not again and clients.event(record, Happened.ENDED, Happened.FAILED):
-        yield Seen(clause, True, told[0].n)
+    if noted and not again and clients.event(record, Happened.ENDED, Happened.FAILED):
+        yield Seen(clause, True, noted[0].n)
 
 
 @parts.scenario("cancel")

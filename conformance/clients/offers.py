@@ -174,7 +174,7 @@ class Tasks(parts.Part):
             self.refuse(request, parts.METHOD_NOT_FOUND, "The tool must be called as a task")
 
 
-TOLD = "tell"
+REPORT = "tell"
 """The tool to which the results go back."""
 
 
@@ -185,7 +185,7 @@ class Order(parts.Part):
     steps = (
         {"list": "tools"},
         {"together": [{"call": "add_numbers", "a": n, "b": 3} for n in (2, 40)]},
-        {"call": TOLD, "results": True},
+        {"call": REPORT, "results": True},
     )
     PATIENCE = 3.0
     _first: parts.Json | None = None
@@ -194,8 +194,8 @@ class Order(parts.Part):
         """Return both tools."""
         del params
         texts = {"results": {"type": "array", "items": {"type": "string"}}}
-        told = {"name": TOLD, "inputSchema": {"type": "object", "properties": texts}}
-        return {"tools": [parts.NUMBERS, told]}
+        report = {"name": REPORT, "inputSchema": {"type": "object", "properties": texts}}
+        return {"tools": [parts.NUMBERS, report]}
 
     def call(self, request: parts.Json) -> None:
         """Keep the first call until the second one was answered, or for a while."""
@@ -220,11 +220,11 @@ def takes_each_response_for_its_request(record: Record) -> Iterator[Seen]:
         return
     calls = [one for one in clients.requests(record) if one.method == "tools/call"]
     found = [clients.answer(record, one) for one in calls[:2]]
-    for told in calls[2:]:
-        given = object_in(told.value, "params", "arguments").get("results")
+    for report in calls[2:]:
+        given = object_in(report.value, "params", "arguments").get("results")
         texts = [clients.text(record, one) for one in calls[:2]]
         at = [answer[0].n for answer in found if answer is not None]
         crossed = len(at) == len(found) and at == sorted(at, reverse=True)
         if crossed and isinstance(given, list):
             expected, actual = f"the results {brief(texts)}", brief(given, 60)
-            yield Seen("client-answers-by-id", given == texts, told.line, expected, actual)
+            yield Seen("client-answers-by-id", given == texts, report.line, expected, actual)

@@ -74,10 +74,10 @@ def answers_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
         if pair.scenario == "clients" and pair.has(name) and name in pair.through.steps:
             step = pair.through.steps[name]
             old, new = (_owned(held.steps[name]) for held in (pair.direct, pair.through))
-            told = step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
+            actual = step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
             if f"later of-{1 - step.client}" in brief(step.value, 500):
-                told = f"{gateways.Fate.CROSSED}: the answer of the other client"
-            yield pair.seen(clause, name, set(old) <= set(new), "its own answer", told)
+                actual = f"{gateways.Fate.CROSSED}: the answer of the other client"
+            yield pair.seen(clause, name, set(old) <= set(new), "its own answer", actual)
 
 
 def _owned(step: gateways.ExchangeStep) -> list[Any]:
@@ -94,7 +94,7 @@ def tells_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
     foreign: list[str] = []
     for client in (0, 1):
         for method in ("notifications/message", "notifications/progress"):
-            heard = pair.through.told(method, client)
+            heard = pair.through.params_of(method, client)
             what = f"{method} of client {1 - client} at client {client}"
             foreign += [what for one in heard if _of(one, f"of-{1 - client}")]
     asked = pair.through.heard("sampling/createMessage", 1)

@@ -171,7 +171,7 @@ def passes_each_member_on(pair: gateways.Pair) -> Iterator[Seen]:
             rest = [one for one in rest if one not in found]
             if found or any(gateways.present(old, pattern) for pattern in patterns):
                 seen = pair.seen(
-                    clause, name, not found, "as the server says it", gateways.told(found)
+                    clause, name, not found, "as the server says it", gateways.in_words(found)
                 )
                 yield _weighed(pair, clause, name, seen)
 
@@ -179,7 +179,7 @@ def passes_each_member_on(pair: gateways.Pair) -> Iterator[Seen]:
 def _is_usual(one: Any) -> bool:
     """Whether a member was left out, or written out, with its usual value."""
     alone = [value for value in (one.old, one.new) if value in (False, "complete")]
-    return one.path in HARMLESS and gateways.is_lost(one) and bool(alone)
+    return one.path in HARMLESS and gateways.is_one_sided(one) and bool(alone)
 
 
 def _weighed(pair: gateways.Pair, clause: str, name: str, seen: Seen) -> Seen:
@@ -217,8 +217,8 @@ def offers_what_the_server_offers(pair: gateways.Pair) -> Iterator[Seen]:
         return
     before, after = _declared(pair.direct), _declared(pair.through)
     lost = [name for name in before if name not in after and name not in pair.expected.drops]
-    told = f"{gateways.Fate.LOST}: the capability {', '.join(lost)}"
-    yield pair.seen("gateway-features-passed", "opening", not lost, "each capability", told)
+    actual = f"{gateways.Fate.LOST}: the capability {', '.join(lost)}"
+    yield pair.seen("gateway-features-passed", "opening", not lost, "each capability", actual)
     for step, need in NEEDS.items():
         if need in after and pair.has(step) and step in pair.through.steps:
             works = not _is_unkept(pair, step)

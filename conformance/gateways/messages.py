@@ -60,17 +60,15 @@ def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
     talk.settle()
 
 
-def _differ(old: Any, new: Any) -> list[Any]:
-    return list(gateways.compared(old, new))
-
-
 def _arrive(pair: gateways.Pair, clause: str, step: str, method: str) -> Iterator[Seen]:
     """Yield whether the messages of a method arrive as the server sent them."""
-    if not pair.has(step) or step not in pair.through.steps or not pair.direct.told(method):
+    if not pair.has(step) or step not in pair.through.steps or not pair.direct.params_of(method):
         return
-    found = _differ({method: pair.direct.told(method)}, {method: pair.through.told(method)})
-    told = gateways.told(found)
-    yield pair.seen(clause, step, not found, "the messages of the server", told)
+    found = gateways.compared(
+        {method: pair.direct.params_of(method)}, {method: pair.through.params_of(method)}
+    )
+    actual = gateways.in_words(found)
+    yield pair.seen(clause, step, not found, "the messages of the server", actual)
 
 
 @ambient("gateway-log-messages", "gateway-log-level")
@@ -95,12 +93,12 @@ def passes_progress_on(pair: gateways.Pair) -> Iterator[Seen]:
     method = "notifications/progress"
     ours = {CALL, "token-k", "token-h"}
     before, after = (
-        [one for one in held.told(method) if one.get("progressToken") == CALL]
+        [one for one in held.params_of(method) if one.get("progressToken") == CALL]
         for held in (pair.direct, pair.through)
     )
-    found = _differ({"progress": before}, {"progress": after})
-    told = gateways.told(found)
-    yield pair.seen("gateway-progress-arrives", "progress", not found, "each report", told)
+    found = gateways.compared({"progress": before}, {"progress": after})
+    actual = gateways.in_words(found)
+    yield pair.seen("gateway-progress-arrives", "progress", not found, "each report", actual)
     step = pair.through.steps["progress"]
     for entry, message in pair.through.heard(method):
         token = value_in(message.value, "params", "progressToken")
@@ -190,20 +188,22 @@ def passes_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
         name = f"ask-{what}"
         if pair.has(name) and name in pair.through.steps:
             before, after = (_question(held, name, method) for held in (pair.direct, pair.through))
-            found = _differ(before, after)
-            told = gateways.told(found)
-            yield pair.seen(f"gateway-{what}", name, not found, "the question and its answer", told)
+            found = gateways.compared(before, after)
+            actual = gateways.in_words(found)
+            yield pair.seen(
+                f"gateway-{what}", name, not found, "the question and its answer", actual
+            )
 
 
 def _question(held: gateways.Held, name: str, method: str) -> dict[str, Any]:
     """Return what a client was asked, and what the server was answered."""
-    told = object_in(held.steps[name].value, "result", "structuredContent")
+    report = object_in(held.steps[name].value, "result", "structuredContent")
     rounds = object_in(held.steps[f"{name}-first"].value, "result", "inputRequests")
-    asked = [object_in(one, "params") for one in rounds.values()] or held.told(method)
+    asked = [object_in(one, "params") for one in rounds.values()] or held.params_of(method)
     return {
         "asked": [{k: v for k, v in one.items() if k != "_meta"} for one in asked],
-        "answered": told.get("said"),
-        "state": told.get("state"),
+        "answered": report.get("said"),
+        "state": report.get("state"),
     }
 
 

@@ -194,7 +194,7 @@ class Held:
             if message.method == method and message.role in {Role.NOTIFICATION, Role.REQUEST}
         ]
 
-    def told(self, method: str, client: int = 0) -> list[Any]:
+    def params_of(self, method: str, client: int = 0) -> list[Any]:
         """Return the params of the messages of a method that reached a client."""
         return [object_in(message.value, "params") for _, message in self.heard(method, client)]
 
@@ -334,14 +334,14 @@ def _without(value: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: inner for key, inner in value.items() if key != name}
 
 
-def told(found: Sequence[Difference]) -> str:
+def in_words(found: Sequence[Difference]) -> str:
     """Return differences in words."""
-    said = [_told(one) for one in found[:SHOWN]]
+    said = [_in_words(one) for one in found[:SHOWN]]
     more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return "; ".join(said) + more
 
 
-def _told(one: Difference) -> str:
+def _in_words(one: Difference) -> str:
     what = fate(one)
     if one.path[-1:] == (ORDER,):
         return f"{Fate.CHANGED}: the order of {where(one.path[:-1])}"
@@ -537,7 +537,7 @@ def exchange(
     return declare
 
 
-def is_lost(one: Difference) -> bool:
+def is_one_sided(one: Difference) -> bool:
     """Return whether only one of the two answers has the place."""
     return one.old is NOTHING or one.new is NOTHING
 
