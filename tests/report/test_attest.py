@@ -2,12 +2,13 @@
 
 import base64
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.report import attest
@@ -24,10 +25,11 @@ SERVER: Final = (sys.executable, "-S", "toy_server.py")
 def key(folder: Path, name: str) -> tuple[Path, Path]:
     """Make a private and a public key."""
     private, public = folder / f"{name}.pem", folder / f"{name}.pub"
-    make = ["openssl", "genpkey", "-algorithm", "ed25519", "-out", str(private)]
-    subprocess.run(make, check=True, capture_output=True)
-    show = ["openssl", "pkey", "-in", str(private), "-pubout", "-out", str(public)]
-    subprocess.run(show, check=True, capture_output=True)
+    made = Ed25519PrivateKey.generate()
+    forms = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    private.write_bytes(made.private_bytes(serialization.Encoding.PEM, *forms))
+    shown = serialization.PublicFormat.SubjectPublicKeyInfo
+    public.write_bytes(made.public_key().public_bytes(serialization.Encoding.PEM, shown))
     return private, public
 
 
