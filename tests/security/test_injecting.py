@@ -71,9 +71,7 @@ def test_silent_tool_is_abandoned_and_other_tools_are_tried(
 def test_root_is_not_copied_into_itself() -> None:
     run = attacked("CopiesFolders", ("injection",))
 
-    found = {v.clause.id: v.outcome for v in run.verdicts}
-    assert found.pop("injection-ended") is Outcome.UNSEEN
-    assert {*found.values()} == {Outcome.PASS}, run.verdicts
+    assert {v.outcome for v in run.verdicts} == {Outcome.PASS}, run.verdicts
     values = [entry.value for one in run.connections for entry in one.transcript]
     calls = [v["params"] for v in values if isinstance(v, dict) and v.get("method") == "tools/call"]
     copies = [call["arguments"] for call in calls if call["name"] == "sync_folders"]

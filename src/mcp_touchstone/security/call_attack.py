@@ -108,11 +108,17 @@ def attack_calls(
     run.fire_all(calls, readers, enough)
     usual = DENIED if Area.DENIED in session.canaries.protected else EXPECTED
     passed, deaths = f"{run.tally}{aside()}", run.tally.deaths
+    whole = run.tally.live + run.tally.dead and not (
+        run.tally.over or run.tally.hangs or str(run.budget)
+    )
     if ends and deaths:
         passed += f"; {len(deaths)} ended the process, which {ends} counts"
+    if ends and (deaths or whole):
         run.conclude(ends, deaths, ALIVE, passed, still=still)
     elif ends:
-        session.judge.unseen(ends, "no call ended the process")
+        session.judge.unseen(
+            ends, "not every call was made and answered, and none ended the process"
+        )
     found = run.tally.hits or ([] if ends else deaths)
     run.conclude(threat, found, expected or usual, passed, still=still)
     return run.tally
