@@ -99,7 +99,7 @@ class _View:
         if entry.expires and self._run.execution.started[:10] > str(entry.expires):
             return f"it expired on {entry.expires}" + (f"; ask {entry.owner}" * bool(entry.owner))
         if entry.scenario:
-            return self._came_otherwise(entry)
+            return self._other_outcome(entry)
         if entry.sometimes or self._run.partial or entry.rule not in self._whole:
             return ""
         judged = self.judged(entry.rule)
@@ -114,7 +114,7 @@ class _View:
         said = {r: self._gone(entry, r, judged) for r in entry.revisions or judged}
         return next(iter(said.values())) if said and all(said.values()) else ""
 
-    def _came_otherwise(self, entry: KnownFailure) -> str:
+    def _other_outcome(self, entry: KnownFailure) -> str:
         """Return what came of the scenario of an entry; empty if it is as expected or unknown."""
         came = [one for one in self._run.scenarios if entry.concerns(one)]
         played = [one for one in came if one.outcome is not ScenarioOutcome.LEFT_OUT]
