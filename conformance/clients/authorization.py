@@ -240,6 +240,24 @@ _auth(
     about="Ask for a token of another issuer after the first call.",
     then=parts.MOVES,
 )
+_auth(
+    "auth-moves-name",
+    official="",
+    about="Ask for a token of an issuer with another host name and the same port, after the first "
+    "call.",
+    then=parts.MOVES,
+    renamed=True,
+)
+_auth(
+    "auth-stranger-name",
+    official="",
+    about="Ask for a token of an issuer with another host name and the same port than the one that "
+    "knows the client.",
+    grant="authorization_code",
+    stranger=True,
+    renamed=True,
+    metadata=CONFIDENTIAL,
+)
 
 
 def _facts(record: Record, *places: str) -> list[Fact]:

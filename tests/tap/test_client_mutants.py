@@ -11,7 +11,7 @@ from mcp_touchstone.parts.scenarios import scenarios
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.wire.http_headers import mark_fault
 from tests.mutants.clients.client import Mutant
-from tests.mutants.clients.http_client import FAULTS, FURTHER
+from tests.mutants.clients.http_client import FAULTS, FURTHER, PORT_ONLY
 from tests.mutants.clients.judged import outcomes, over_http
 from tests.mutants.clients.rows import MUTANTS, NAMELESS, TOOLS, refuses
 
@@ -71,6 +71,14 @@ def test_a_client_compares_an_issuer_that_was_not_promised(tmp_path: Path) -> No
 
     assert over_http(clause, part, tmp_path / "bad")[clause] is Outcome.FAIL
     assert over_http("none", part, tmp_path / "good")[clause] is Outcome.PASS
+
+
+def test_a_client_that_tells_issuers_apart_by_their_ports_is_found(tmp_path: Path) -> None:
+    clause = "client-auth-credentials-bound"
+
+    assert over_http(PORT_ONLY, "auth-moves", tmp_path / "port")[clause] is Outcome.PASS
+    assert over_http(PORT_ONLY, "auth-moves-name", tmp_path / "move")[clause] is not Outcome.PASS
+    assert over_http(PORT_ONLY, "auth-stranger-name", tmp_path / "name")[clause] is not Outcome.PASS
 
 
 @pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])

@@ -15,10 +15,10 @@ from functools import cache, cached_property
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote_plus, urlencode, urlsplit
 
-from mcp_touchstone.http_server.hosts import guard
+from mcp_touchstone.http_server.hosts import guard, value_of
 from mcp_touchstone.http_server.refusals import Refusal
 from mcp_touchstone.http_server.responses import Responses
-from mcp_touchstone.http_server.server import BoundedServer
+from mcp_touchstone.http_server.server import HOST, BoundedServer
 from mcp_touchstone.issuer.mint import FLAWS, LONG, USERS, Mint
 
 MOST_BODY: Final = 1 << 16
@@ -28,6 +28,9 @@ KEPT: Final = 100
 ASKED: Final = 5000
 LONGEST: Final = 4096
 """Greatest number of introspected tokens in memory, and of characters of one: ours are shorter."""
+
+OTHER_NAME: Final = "localhost"
+"""A name of loopback for a second authorization server on the port of another one."""
 
 UPSTREAM: Final = "/upstream/"
 """Path of a service for servers that pass requests on; the rest of the path names the server."""
@@ -67,6 +70,7 @@ class Issuer:
         path: the path of its URL; its endpoints are below it.
         hear: called for each request of a client.
         listening: the socket to use in place of a new one.
+        beside: another one, whose port it shares under ``OTHER_NAME``.
 
     Attributes:
         url: its URL, which is the ``iss`` of its tokens.
@@ -76,6 +80,8 @@ class Issuer:
         mint: its keys.
         introspected: tokens about which a server asked.
         upstream: requests to the upstream service: its path, and the tokens of ours in it.
+        codes, refreshes: code or refresh token -> the request that it is for.
+        clients: client id -> its registration.
 
     Raises:
         OSError: it cannot listen.
@@ -86,9 +92,12 @@ class Issuer:
         path: str = "",
         hear: Hear = lambda _place, _facts: None,
         listening: socket.socket | None = None,
+        beside: "Issuer | None" = None,
     ) -> None:
-        self._server = _Server(self, listening)
-        self.url = self._server.url + path
+        self._server = beside._server if beside else _Server(listening)
+        own = self._server.url
+        self.url = (own.replace(HOST, OTHER_NAME) if beside else own) + path
+        self._server.issuers[urlsplit(self.url).hostname or ""] = self
         self.path, self.hear = path, hear
         self.places: tuple[str, ...] = METADATA
         self.response: Mapping[str, str | None] = {}
@@ -96,7 +105,11 @@ class Issuer:
         self.mint = Mint(self.url)
         self.introspected: set[str] = set()
         self.upstream: list[tuple[str, frozenset[str]]] = []
-        self._server.start()
+        self.codes: dict[str, dict[str, str]] = {}
+        self.refreshes: dict[str, dict[str, str]] = {}
+        self.clients: dict[str, dict[str, Any]] = {}
+        if not beside:
+            self._server.start()
 
     @property
     def jwks(self) -> str:
@@ -125,7 +138,7 @@ class Issuer:
     def register(self) -> dict[str, str]:
         """Register a confidential client, which may be sent back to any address."""
         known = {"client_id": secrets.token_urlsafe(12), "client_secret": secrets.token_urlsafe(24)}
-        self._server.clients[known["client_id"]] = {**known, "redirect_uris": None}
+        self.clients[known["client_id"]] = {**known, "redirect_uris": None}
         return known
 
     def close(self) -> None:
@@ -144,12 +157,9 @@ def shared() -> Issuer:
 
 
 class _Server(BoundedServer):
-    def __init__(self, issuer: Issuer, listening: socket.socket | None) -> None:
+    def __init__(self, listening: socket.socket | None) -> None:
         super().__init__(_Handler, listening=listening)
-        self.issuer = issuer
-        self.codes: dict[str, dict[str, str]] = {}
-        self.refreshes: dict[str, dict[str, str]] = {}
-        self.clients: dict[str, dict[str, Any]] = {}
+        self.issuers: dict[str, Issuer] = {}
 
 
 class _Handler(Responses):
@@ -160,13 +170,20 @@ class _Handler(Responses):
         guard(self.headers)
         super().serve()
 
+    @property
+    def issuer(self) -> Issuer:
+        """The issuer that a request names; the first one under every other name of loopback."""
+        name = (value_of(self.headers, "Host") or "").partition(":")[0].lower()
+        issuers = self.server.issuers
+        return issuers.get(name) or next(iter(issuers.values()))
+
     def refusal_body(self, refusal: Refusal) -> bytes:
         """Return an error of OAuth (RFC 6749 section 5.2)."""
         error = {"error": "invalid_request", "error_description": refusal.message}
         return json.dumps(error).encode()
 
     def do_GET(self) -> None:  # noqa: N802  (the name of the base class)
-        issuer = self.server.issuer
+        issuer = self.issuer
         asked = urlsplit(self.path).path
         if "/.well-known/" in asked:
             issuer.hear("metadata", {"path": asked[:LONGEST_SHOWN], **self._bearer()})
@@ -191,8 +208,8 @@ class _Handler(Responses):
     def do_POST(self) -> None:  # noqa: N802  (as above)
         body = self.read_body(MOST_BODY)
         path = self._below(urlsplit(self.path).path)
-        if path in self.server.issuer.moved:
-            self.answer(307, extra={"Location": self.server.issuer.moved[path]})
+        if path in self.issuer.moved:
+            self.answer(307, extra={"Location": self.issuer.moved[path]})
             return
         if path == "/register":
             self._register(body)
@@ -205,9 +222,9 @@ class _Handler(Responses):
             self._token({**self._basic(), **form})
         elif path == "/introspect":
             token = form.get("token", "")
-            if len(self.server.issuer.introspected) < ASKED and len(token) <= LONGEST:
-                self.server.issuer.introspected.add(token)
-            claims = self.server.issuer.mint.read(token)
+            if len(self.issuer.introspected) < ASKED and len(token) <= LONGEST:
+                self.issuer.introspected.add(token)
+            claims = self.issuer.mint.read(token)
             self._json({"active": claims is not None, **(claims or {})})
         else:
             self._json({"error": "not_found"}, 404)
@@ -225,22 +242,22 @@ class _Handler(Responses):
 
     def _below(self, path: str) -> str:
         """Return the path below that of the issuer; empty if it is not there."""
-        own = self.server.issuer.path
+        own = self.issuer.path
         return path.removeprefix(own) if path.startswith(own) else ""
 
     def _hear(self, place: str, asked: Mapping[str, str], **more: Any) -> None:
         plain = {k: asked[k][:LONGEST_SHOWN] for k in PLAIN if k in asked}
-        self.server.issuer.hear(place, {**plain, **more, **self._bearer()})
+        self.issuer.hear(place, {**plain, **more, **self._bearer()})
 
     def _bearer(self) -> dict[str, bool]:
         """Return whether a request has an access token of ours in its header."""
         scheme, _, token = self.headers.get("Authorization", "").partition(" ")
-        known = scheme.lower() == "bearer" and self.server.issuer.mint.read(token.strip())
+        known = scheme.lower() == "bearer" and self.issuer.mint.read(token.strip())
         return {"bearer": True} if known else {}
 
     def _upstream(self, body: bytes) -> None:
         """Answer as a service that wants no token: as an MCP server with one tool, or with {}."""
-        issuer = self.server.issuer
+        issuer = self.issuer
         text = f"{self.path}\n{self.headers}\n{body.decode('utf-8', 'replace')}"
         named = {one for one in _TOKEN.findall(text) if len(one) <= LONGEST}
         if len(issuer.upstream) < ASKED:
@@ -267,7 +284,7 @@ class _Handler(Responses):
         except (ValueError, RecursionError):
             wanted = None
         urls = wanted.get("redirect_uris") if isinstance(wanted, dict) else None
-        if not isinstance(urls, list) or len(self.server.clients) >= KEPT:
+        if not isinstance(urls, list) or len(self.issuer.clients) >= KEPT:
             self._json({"error": "invalid_client_metadata"}, 400)
             return
         if not urls or not all(map(_may_be_sent_to, urls)):
@@ -277,12 +294,12 @@ class _Handler(Responses):
         self._hear(
             "register", {"client_id": known}, application_type=wanted.get("application_type")
         )
-        self.server.clients[known] = {**wanted, "client_id": known}
-        self._json(self.server.clients[known], 201)
+        self.issuer.clients[known] = {**wanted, "client_id": known}
+        self._json(self.issuer.clients[known], 201)
 
     def _authorize(self, asked: dict[str, str]) -> None:
         """Send the user's browser back with a code, without a question."""
-        client = self.server.clients.get(asked.get("client_id", ""), {})
+        client = self.issuer.clients.get(asked.get("client_id", ""), {})
         back = asked.get("redirect_uri", "")
         allowed = client.get("redirect_uris", ())
         fits = _may_be_sent_to(back) if allowed is None else back in allowed
@@ -296,28 +313,28 @@ class _Handler(Responses):
             state="state" in asked,
             response_type=asked.get("response_type", "")[:LONGEST_SHOWN],
         )
-        if not fits or len(self.server.codes) >= KEPT:
+        if not fits or len(self.issuer.codes) >= KEPT:
             self._json({"error": "invalid_request"}, 400)
             return
         answer: dict[str, str | None] = {"state": asked.get("state", "")}
-        answer |= {"iss": self.server.issuer.url} | dict(self.server.issuer.response)
+        answer |= {"iss": self.issuer.url} | dict(self.issuer.response)
         if asked.get("code_challenge_method") != "S256" or not asked.get("code_challenge"):
             answer["error"] = "invalid_request"
         else:
             answer["code"] = code = secrets.token_urlsafe(16)
-            self.server.codes[code] = asked
+            self.issuer.codes[code] = asked
         answer = {name: value for name, value in answer.items() if value is not None}
         mark = "&" if urlsplit(back).query else "?"
         self.answer(302, extra={"Location": back + mark + urlencode(answer)})
 
     def _token(self, form: dict[str, str]) -> None:
-        mint = self.server.issuer.mint
+        mint = self.issuer.mint
         asked: dict[str, str] | None = form
         user = form.get("client_id") or USERS[0]
-        known = form.get("client_id") in self.server.clients
+        known = form.get("client_id") in self.issuer.clients
         sent = [name for name in SECRETS if name in form]
         if form.get("grant_type") == "authorization_code":
-            asked = self.server.codes.pop(form.get("code", ""), None)
+            asked = self.issuer.codes.pop(form.get("code", ""), None)
             digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
             challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
             shown = {**form, "code_challenge": challenge}
@@ -329,7 +346,7 @@ class _Handler(Responses):
                 asked = None
             user = (asked or {}).get("login_hint", USERS[0])
         elif form.get("grant_type") == "refresh_token":
-            asked = self.server.refreshes.pop(form.get("refresh_token", ""), None)
+            asked = self.issuer.refreshes.pop(form.get("refresh_token", ""), None)
             self._hear("token", form, known=known, sent=sent, refresh_token=asked is not None)
             if asked is not None and asked.get("client_id") != form.get("client_id"):
                 asked = None
@@ -350,9 +367,9 @@ class _Handler(Responses):
             "expires_in": LONG,
             "scope": scope,
         }
-        if asked is not form and len(self.server.refreshes) < KEPT:
+        if asked is not form and len(self.issuer.refreshes) < KEPT:
             answer["refresh_token"] = secrets.token_urlsafe(16)
-            self.server.refreshes[answer["refresh_token"]] = asked
+            self.issuer.refreshes[answer["refresh_token"]] = asked
         self._json(answer)
 
     def _json(self, value: Any, status: int = 200) -> None:

@@ -92,6 +92,7 @@ class Protection:
         grant: how a client that the issuer knows already gets a token: ``authorization_code`` or
             ``client_credentials``; empty for a client that it does not know.
         stranger: whether the metadata names another issuer than the one that knows the client.
+        renamed: whether the other issuer has the port of the first one, and another host name.
     """
 
     place: str = "/metadata/mcp"
@@ -110,6 +111,7 @@ class Protection:
     moved: tuple[str, ...] = ()
     grant: str = ""
     stranger: bool = False
+    renamed: bool = False
 
 
 BAIT: Final = "bait.json"

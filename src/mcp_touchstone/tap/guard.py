@@ -164,7 +164,9 @@ class Guard:
     def _issuer(self, number: int) -> Issuer:
         about = self._about
         hear = partial(self._say, issuer=number)
-        made = Issuer(about.tenant, hear, None if about.defaults else self._listen())
+        beside = self._issuers[0] if number and about.renamed else None
+        listening = None if about.defaults or beside else self._listen()
+        made = Issuer(about.tenant, hear, listening, beside)
         made.places = () if about.defaults else about.places or made.places
         first = self._issuers[0].url if number else made.url
         made.response = {k: v and v.replace(ISSUER, first) for k, v in about.response.items()}

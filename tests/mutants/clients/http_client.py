@@ -133,6 +133,8 @@ LOGIN_FAULTS: Final = {
 
 FURTHER: Final = {
     "auth-stranger": "client-auth-credentials-bound",
+    "auth-stranger-name": "client-auth-credentials-bound",
+    "auth-moves-name": "client-auth-credentials-bound",
     "auth-mix-up": "client-auth-credentials-bound",
     "auth-machine-stranger": "client-auth-credentials-bound",
     "auth-machine": "client-auth-resource",
@@ -143,6 +145,9 @@ FURTHER: Final = {
     "auth-document-redirect": "client-auth-credentials-origin",
 }
 """Scenario -> the clause whose mutant breaks it there too."""
+
+PORT_ONLY: Final = "issuers-by-port"
+"""A fault that only an issuer with another host name and the same port shows."""
 
 OLD: Final = {"client-batch-members": BATCHING, "client-auth-registration": "2025-06-18"}
 """Clause -> the revision of the client that breaks it, if that is not the newest."""
@@ -164,11 +169,15 @@ class Login:
         self._clients: dict[str, str] = {}
         self._given = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])
         if "issuer" in self._given:
-            self._clients[self._given["issuer"]] = self._given["client_id"]
+            self._clients[self._named(self._given["issuer"])] = self._given["client_id"]
         self._scopes: set[str] = set()
         self._renewal: Json = {}
         self._tries = 0
         self._token = "x" if self._fault == "foreign-token" else ""
+
+    def _named(self, issuer: str) -> str:
+        """Return that by which it tells issuers apart."""
+        return str(urlsplit(issuer).port) if self._fault == PORT_ONLY else issuer
 
     def headers(self, method: str) -> dict[str, str]:
         """Return the header with the token, if there is one."""
@@ -192,7 +201,8 @@ class Login:
             wanted |= self._scopes
         self._scopes = wanted
         issuer = about["authorization_servers"][0] if about else ""
-        if issuer != self._given.get("issuer", issuer) and self._fault != "credentials-bound":
+        known = self._named(self._given.get("issuer", issuer))
+        if self._named(issuer) != known and self._fault != "credentials-bound":
             raise GivenUpError
         found = self._issuer(issuer)
         self._token = self._renewed(found) or self._authorized(found, issuer)
@@ -233,32 +243,34 @@ class Login:
         return found
 
     def _renewed(self, found: Json) -> str:
-        if not self._renewal or self._renewal["issuer"] != found.get("issuer") or self._tries:
+        own = self._named(found.get("issuer", ""))
+        if not self._renewal or self._renewal["issuer"] != own or self._tries:
             return ""
         form = {"grant_type": "refresh_token", "refresh_token": self._renewal["token"]}
-        return self._redeem(found, form | {"client_id": self._clients[found["issuer"]]})
+        return self._redeem(found, form | {"client_id": self._clients[own]})
 
     def _authorized(self, found: Json, issuer: str) -> str:
         if self._given.get("grant_type") == "client_credentials":
             return self._redeem(found, {"grant_type": "client_credentials", **self._secrets()})
+        own = self._named(issuer)
         back = f"http://{'elsewhere.invalid' if self._fault == 'redirect-uri' else 'localhost'}/"
         if self._fault == "credentials-bound" and self._clients:
-            self._clients[issuer] = next(iter(self._clients.values()))
+            self._clients[own] = next(iter(self._clients.values()))
         if self._fault in {"client-id", "registration"}:
-            self._clients[issuer] = "mine"
-        if issuer not in self._clients:
+            self._clients[own] = "mine"
+        if own not in self._clients:
             about = {"redirect_uris": [back], "application_type": "native"}
             if self._fault == "application-type":
                 del about["application_type"]
             body = json.dumps(about).encode()
-            self._clients[issuer] = json.loads(
+            self._clients[own] = json.loads(
                 self._call("POST", found["registration_endpoint"], body)[1]
             )["client_id"]
         verifier, state = secrets.token_urlsafe(40), secrets.token_urlsafe(8)
         digest = hashlib.sha256(verifier.encode()).digest()
         asked = {
             "response_type": "token" if self._fault == "response-type" else "code",
-            "client_id": self._clients[issuer],
+            "client_id": self._clients[own],
             "redirect_uri": back,
             "state": state,
             "code_challenge_method": "S256",
@@ -276,7 +288,7 @@ class Login:
         if came.get("state") != state and self._fault != "state":
             raise GivenUpError
         form = {"grant_type": "authorization_code", "code": came.get("code", "")}
-        form |= {"redirect_uri": back, "client_id": self._clients[issuer], **self._secrets()}
+        form |= {"redirect_uri": back, "client_id": self._clients[own], **self._secrets()}
         form["code_verifier"] = "y" * 43 if self._fault == "pkce" else verifier
         return self._redeem(found, form)
 
@@ -291,7 +303,8 @@ class Login:
             raise GivenUpError
         answer = json.loads(body)
         if "refresh_token" in answer:
-            self._renewal = {"issuer": found.get("issuer"), "token": answer["refresh_token"]}
+            own = self._named(found.get("issuer", ""))
+            self._renewal = {"issuer": own, "token": answer["refresh_token"]}
         return str(answer["access_token"])
 
     def _get(self, url: str) -> Json:
