@@ -60,6 +60,13 @@ SAMPLES: Final[dict[str, Any]] = {
 }
 """A value of each type, the shortest first."""
 
+NOWHERE: Final = f"file:///{NOBODY}"
+
+COMPLETION: Final[dict[str, Any]] = {
+    "ref": {"type": "ref/prompt", "name": NOBODY},
+    "argument": {"name": "a", "value": ""},
+}
+
 Wrong = tuple[str, dict[str, Any]]
 """What is wrong with a request, in words, and the request."""
 
@@ -148,26 +155,51 @@ def _requests(session: AttackSession, size: int) -> Iterator[Wrong]:
     """Yield requests with many unknown or wrong members."""
     everyday, zeros, odd = session.wire.everyday, _many(0, size), _members(0, size)
     meta = session.wire.meta() if session.modern else {}
-    for method in (everyday, *session.spoken.listing[:1]):
-        yield "many unknown members of params", {"method": method, "params": odd}
-        yield "many members of _meta", {"method": method, "params": {"_meta": {**odd, **meta}}}
-        yield "an array for params", {"method": method, "params": zeros}
-        yield "many unknown members of the request", {"method": method, **odd}
-    reference = {"type": "ref/prompt", "name": NOBODY}
+    for method, least in _methods(session).items():
+        yield f"many unknown members of params of {method}", _request(method, {**least, **odd})
+    yield "many members of _meta", _request(everyday, {"_meta": {**odd, **meta}})
+    yield "an array for params", {"method": everyday, "params": zeros}
+    yield "many unknown members of the request", {"method": everyday, **odd}
+    can = {"experimental": odd}
+    if session.modern:
+        opened = _request(everyday, {"_meta": session.wire.meta(capabilities=can)})
+    else:
+        opened = _request("initialize", {**_methods(session)["initialize"], "capabilities": can})
+    yield "many wrong capabilities of a client", opened
     wrong: dict[str, dict[str, Any]] = {
+        "tools/call": {"name": NOBODY, "arguments": zeros},
         "prompts/get": {"name": NOBODY, "arguments": odd},
-        "completion/complete": {
-            "ref": reference,
-            "argument": {"name": "a", "value": ""},
-            "context": {"arguments": odd},
-        },
+        "completion/complete": {**COMPLETION, "context": {"arguments": odd}},
         "resources/read": {"uri": zeros},
     }
     if session.modern:
         wrong["subscriptions/listen"] = {"notifications": {"resourceSubscriptions": zeros}}
-    yield "an array for the arguments", {"params": {"name": NOBODY, "arguments": zeros}}
     for method, params in wrong.items():
-        yield f"many wrong values in {method}", {"method": method, "params": params}
+        yield f"many wrong values in {method}", _request(method, params)
+
+
+def _request(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    return {"method": method, "params": params}
+
+
+def _methods(session: AttackSession) -> dict[str, dict[str, Any]]:
+    """Return the requests of a client, each with the least params that a server reads."""
+    own: dict[str, dict[str, Any]] = {
+        session.wire.everyday: {},
+        **{method: {} for method in session.spoken.listing},
+        "tools/call": {"name": NOBODY, "arguments": {}},
+        "prompts/get": {"name": NOBODY},
+        "completion/complete": COMPLETION,
+        "resources/read": {"uri": NOWHERE},
+        "resources/subscribe": {"uri": NOWHERE},
+        "logging/setLevel": {"level": "error"},
+        "tasks/get": {"taskId": NOBODY},
+    }
+    if not session.modern:
+        client = {"name": NOBODY, "version": "1"}
+        opening = {"protocolVersion": session.revision, "capabilities": {}, "clientInfo": client}
+        own["initialize"] = opening
+    return own
 
 
 def _send(session: AttackSession, threat: str, wrong: list[Wrong], *, refused: bool) -> None:

@@ -21,6 +21,7 @@ from tests.cases import cases
 from tests.runs import SERVER, run_of
 
 RULE, NEW = "authorization-audience", "2025-11-25"
+OPTION = "AuthSettings(validate_token_resource=True)"
 JUDGEMENT = {"scenario": "http/authorization.py::x", "expected": "401", "actual": "HTTP 200"}
 
 
@@ -66,8 +67,8 @@ def test_reason_is_named_if_it_was_not_tested(
     assert next(one for one in made.advisories if one.advisory.id == AUDIENCE).why == why
 
 
-def printed(run: Run) -> str:
-    console = Console(width=300, no_color=True, force_terminal=False)
+def printed(run: Run, width: int = 300) -> str:
+    console = Console(width=width, no_color=True, force_terminal=False)
     with console.capture() as capture:
         terminal.Terminal(console).finish(run)
     return capture.get()
@@ -76,17 +77,18 @@ def printed(run: Run) -> str:
 def test_finding_on_an_upgraded_sdk_says_which_line_closes_it() -> None:
     said = " ".join(printed(run_on("2.2.0", Outcome.FAIL)).split())
     assert (
-        f" advisory {AUDIENCE} (mcp 2.2.0): the correction is off by default; switch it on: "
-        "AuthSettings(validate_token_resource=True) "
-    ) in said
+        f" advisory {AUDIENCE}: {OPTION}, which is off by default, closes it (mcp 2.2.0) " in said
+    )
+
+
+def test_line_of_an_open_advisory_has_what_closes_it() -> None:
+    said = printed(compared(run_on("2.2.0", Outcome.FAIL), Scanned()), width=80)
+    assert f"\n  open       {AUDIENCE}: {OPTION}," in said
 
 
 def test_finding_on_an_old_sdk_says_which_release_closes_it() -> None:
     said = " ".join(printed(run_on("2.1.1", Outcome.FAIL)).split())
-    assert (
-        "use mcp 2.2.0 or newer; the correction is off by default; switch it on: AuthSettings("
-        in said
-    )
+    assert f"use mcp 2.2.0 or newer and {OPTION}, which is off by default" in said
 
 
 def test_finding_on_another_sdk_names_no_advisory_of_this_one() -> None:
@@ -99,7 +101,7 @@ def test_pages_list_the_advisories(kind: str) -> None:
     made = compared(run_on("2.2.0", Outcome.PASS), Scanned())
     page = kinds.RENDERERS[kind](made)
     assert "Advisories" in page
-    assert f"{AUDIENCE}, mcp 2.2.0: bearer authorization" in page
+    assert f"{AUDIENCE}: bearer authorization" in page
 
 
 def test_saved_report_has_them_again(tmp_path: Path) -> None:
@@ -160,7 +162,7 @@ def test_command_lists_them_beside_its_result(
 
     said = capsys.readouterr().out
     assert "\nadvisories\n" in said
-    assert "not tested GHSA-jpw9-pfvf-9f58, mcp 1.27.1: the session of a user" in said
+    assert "not tested GHSA-jpw9-pfvf-9f58: use mcp 1.27.2 or newer and " in " ".join(said.split())
 
 
 def test_wrong_file_of_osv_scanner_is_refused_before_the_server_starts(

@@ -62,3 +62,10 @@ class NamesEveryMember(CountsItems, trips={"amplification-requests"}):
             f"the member {name!r} of the params of {method} is unknown" for name in odd
         )
         return {"error": {"code": -32602, "message": said * 2}}
+
+
+class NamesEveryLevel(NamesEveryMember, trips={"amplification-requests"}):
+    """Has a sentence for each unknown member of logging/setLevel only."""
+
+    def other(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        return super().other(method, params) if method == "logging/setLevel" else None

@@ -54,11 +54,12 @@ class KnownAdvisory:
 
 def remedy(advisory: Advisory, package: Package) -> str:
     """Return what closes an advisory on a package."""
-    fixed = advisory.fixed_for(package)
-    upgrade = f"use {package.name} {fixed} or newer" if fixed else "no version is corrected"
-    ways = [
-        "" if advisory.is_optional_in(package) else upgrade,
-        advisory.option and f"the correction is off by default; switch it on: {advisory.option}",
-        advisory.cure,
-    ]
-    return "; ".join(filter(None, ways))
+    option, fixed = advisory.option, advisory.fixed_for(package)
+    if advisory.is_optional_in(package):
+        way = f"{option}, which is off by default, closes it"
+    elif fixed:
+        more = f" and {option}, which is off by default" if option else ""
+        way = f"use {package.name} {fixed} or newer{more}"
+    else:
+        way = "no version is corrected"
+    return "; ".join(filter(None, [way, advisory.cure]))

@@ -73,6 +73,7 @@ class Issuer:
         beside: another one, whose port it shares under ``OTHER_NAME``.
 
     Attributes:
+        server: the HTTP server that it may share.
         url: its URL, which is the ``iss`` of its tokens.
         places: the paths of its metadata.
         response: members of the authorization response to replace; None removes one.
@@ -94,10 +95,10 @@ class Issuer:
         listening: socket.socket | None = None,
         beside: "Issuer | None" = None,
     ) -> None:
-        self._server = beside._server if beside else _Server(listening)
-        own = self._server.url
+        self.server = beside.server if beside else _Server(listening)
+        own = self.server.url
         self.url = (own.replace(HOST, OTHER_NAME) if beside else own) + path
-        self._server.issuers[urlsplit(self.url).hostname or ""] = self
+        self.server.issuers[urlsplit(self.url).hostname or ""] = self
         self.path, self.hear = path, hear
         self.places: tuple[str, ...] = METADATA
         self.response: Mapping[str, str | None] = {}
@@ -109,7 +110,7 @@ class Issuer:
         self.refreshes: dict[str, dict[str, str]] = {}
         self.clients: dict[str, dict[str, Any]] = {}
         if not beside:
-            self._server.start()
+            self.server.start()
 
     @property
     def jwks(self) -> str:
@@ -143,7 +144,7 @@ class Issuer:
 
     def close(self) -> None:
         """End it."""
-        self._server.stop()
+        self.server.stop()
 
 
 @cache

@@ -98,9 +98,9 @@ def advisories(run: Run) -> Iterator[tuple[str, str]]:
     """Yield a label and a text for each advisory on the packages of a run, the open ones first."""
     order = list(State)
     for one in sorted(run.advisories, key=lambda known: order.index(known.state)):
-        about = f"{one.advisory.id}, {one.package}: {one.advisory.title}"
         shown = f"shown by {', '.join(one.rules)}" if one.rules else one.why
-        yield _STATES[one.state], "; ".join(filter(None, [about, shown, one.remedy]))
+        about = [one.remedy, f"{one.advisory.title} ({one.package})", shown]
+        yield _STATES[one.state], f"{one.advisory.id}: {'; '.join(filter(None, about))}"
 
 
 _STATES: Final = {**{state: str(state) for state in State}, State.BY_OPTION: "by option"}

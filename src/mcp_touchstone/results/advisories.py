@@ -15,7 +15,7 @@ from mcp_touchstone.results.verdict import Outcome
 def shown(subject: Subject, rule: str) -> tuple[str, ...]:
     """Return a sentence for each advisory on the packages of a subject that a finding shows."""
     return tuple(
-        f"{advisory.id} ({package}): {remedy(advisory, package)}"
+        f"{advisory.id}: {remedy(advisory, package)} ({package})"
         for advisory, package in table.applying(_packages(subject), subject.kind)
         if rule in advisory.shown_by
     )
