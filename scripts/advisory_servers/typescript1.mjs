@@ -1,14 +1,19 @@
 // A server on the TypeScript SDK 1.x as an application writes it, right or wrong.
 // Usage: node typescript1.mjs PORT [WORD...] (HTTP at /mcp of that port; PORT 0 is stdio)
-// The words are those of typescript2.mjs.
+// The words are those of typescript2.mjs. With the variables ISSUER and AUDIENCE it accepts the tokens of
+// that issuer, which it asks about each one; with the word audience, only those for AUDIENCE.
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
+import { requireBearerAuth } from "@modelcontextprotocol/sdk/server/auth/middleware/bearerAuth.js";
+import { InvalidTokenError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import express from "express";
 import { z } from "zod";
 
 const [port, ...words] = process.argv.slice(2);
+const { ISSUER, AUDIENCE } = process.env;
 
 function counter() {
   const options = words.includes("limit") ? { maxToolInputElements: 10_000 } : undefined;
@@ -74,5 +79,28 @@ async function handle(request, response) {
   }
 }
 
-if (Number(port)) createServer(handle).listen(Number(port), "127.0.0.1");
+async function verifyAccessToken(token) {
+  const body = new URLSearchParams({ token });
+  const known = await (await fetch(`${ISSUER}/introspect`, { method: "POST", body })).json();
+  if (!known.active) throw new InvalidTokenError("unknown");
+  const { aud, exp, client_id = "client", scope = "" } = known;
+  const named = [aud].flat().filter((one) => URL.canParse(one));
+  const resource = named.includes(AUDIENCE) ? AUDIENCE : named[0];
+  return {
+    token,
+    clientId: client_id,
+    scopes: scope.split(" "),
+    expiresAt: exp,
+    resource: resource && new URL(resource),
+  };
+}
+
+function guarded() {
+  const expectedResource = words.includes("audience") ? new URL(AUDIENCE) : undefined;
+  return express()
+    .use(requireBearerAuth({ verifier: { verifyAccessToken }, expectedResource }))
+    .use(handle);
+}
+
+if (Number(port)) createServer(ISSUER ? guarded() : handle).listen(Number(port), "127.0.0.1");
 else await one.connect(new StdioServerTransport());
