@@ -26,18 +26,39 @@ REGISTRIES: Final = {"npm": "npm", "PyPI": "pypi", "Go": "go"}
 Json = dict[str, Any]
 
 
+class CopyError(Exception):
+    """A copy of OSV cannot be read; the message names the file and the reason."""
+
+
 def entries(copy: Path) -> Iterator[Json]:
-    """Yield the entries of a folder or a zip file that are not withdrawn."""
-    if copy.is_dir():
-        texts = (path.read_text("utf-8") for path in sorted(copy.rglob("*.json")))
-    else:
-        archive = zipfile.ZipFile(copy)
-        names = sorted(name for name in archive.namelist() if name.endswith(".json"))
-        texts = (archive.read(name).decode("utf-8") for name in names)
-    for text in texts:
-        entry: Json = json.loads(text)
+    """Yield the entries of a folder or a zip file that are not withdrawn.
+
+    Raises:
+        CopyError: it is neither, or a file in it is no entry.
+    """
+    for name, data in _files(copy):
+        try:
+            entry = json.loads(data)
+            known = isinstance(entry["id"], str) and isinstance(entry.get("affected", []), list)
+        except (ValueError, RecursionError, LookupError, TypeError):
+            known = False
+        if not known:
+            raise CopyError(f"{name}: it is no entry of OSV: a JSON object with an id")
         if "withdrawn" not in entry:
             yield entry
+
+
+def _files(copy: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the content of each JSON file of a folder or a zip file."""
+    if copy.is_dir():
+        yield from ((str(path), path.read_bytes()) for path in sorted(copy.rglob("*.json")))
+        return
+    try:
+        archive = zipfile.ZipFile(copy)
+        for name in sorted(name for name in archive.namelist() if name.endswith(".json")):
+            yield f"{copy}: {name}", archive.read(name)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise CopyError(f"{copy}: it is neither a folder nor a zip file of OSV: {error}") from None
 
 
 def ranges(entry: Json) -> list[Affected]:
@@ -119,7 +140,10 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("copy", type=Path, help="folder or zip file of OSV")
     parser.add_argument("--add", action="store_true", help="print rows for missing advisories")
     options = parser.parse_args(words)
-    found = list(differences(options.copy, advisories()))
+    try:
+        found = list(differences(options.copy, advisories()))
+    except CopyError as error:
+        parser.error(str(error))
     today = dt.datetime.now(dt.UTC).date()
     for sentence, entry in found:
         sys.stdout.write(f"{row(entry, today) if options.add and entry else sentence}\n")

@@ -11,6 +11,7 @@ from mcp_touchstone.security.suite import (
     SESSION,
     AttackSession,
     Change,
+    Example,
     HttpAnswer,
     HttpCaller,
     Spoken,
@@ -190,14 +191,14 @@ def _cross(
                 if owners[-1] == 1 - index:
                     session.judge.conclude(
                         "callers-crossed",
-                        f"the answer to {twins[1 - index][0]} of another caller came",
+                        f"{_kind(one)} to {twins[1 - index][0]} of another caller came",
                         expected="each caller gets the answer to its own request",
                         passed="",
                         at=entry.n,
                         also=(answer.line,),
                     )
                     return
-        kept += {*owners} == {0, 1}
+        kept += {*owners} >= {0, 1}
         silent += not owners
     if not kept:
         session.judge.unseen(
@@ -212,25 +213,40 @@ def _cross(
     )
 
 
+def _kind(message: Any) -> str:
+    is_note = isinstance(message, dict) and "method" in message
+    return str(message["method"]) if is_note else "the answer"
+
+
 def _twins(session: AttackSession, caller: HttpCaller) -> Iterator[Twins]:
-    """Yield pairs of requests with different answers: calls that repeat an argument, and a list."""
+    """Yield pairs of requests with different answers: calls with a mark of their own, and a list.
+
+    An argument that comes back, or a progress token, is the mark.
+    """
     tried = 0
     for example in session.examples("callable-tool"):
         given = example.params.get("arguments") or {}
-        for name, value in given.items():
-            if not isinstance(value, str) or tried == CALLS:
-                continue
+        texts = [name for name, value in given.items() if isinstance(value, str)]
+        for name in texts or [""]:
+            if tried == CALLS:
+                break
             tried += 1
             marks = caller.marker("first"), caller.marker("second")
-            calls = [
-                (example.method, {**example.params, "arguments": {**given, name: mark}})
-                for mark in marks
-            ]
-            if marks[0] in str(session.wire.request(*calls[0], required=False).value):
-                yield calls[0], calls[1], partial(_marked, marks)
+            first, second = (_call(example, name, mark) for mark in marks)
+            line = session.wire.request(*first, required=False).asked
+            if any(marks[0] in one.text for one in session.wire.transcript.since(line)):
+                yield first, second, partial(_marked, marks)
     listing = _list_of(session.spoken)
     if listing is not None:
         yield (listing[1], {}), ("ping", {}), partial(_listed, listing[0])
+
+
+def _call(example: Example, name: str, mark: str) -> Asked:
+    """Return a call with a mark as its progress token, and as one of its arguments."""
+    given = example.params.get("arguments") or {}
+    meta = {**example.params.get("_meta", {}), "progressToken": mark}
+    marked = {"arguments": {**given, name: mark}} if name else {}
+    return example.method, {**example.params, **marked, "_meta": meta}
 
 
 def _marked(marks: tuple[str, str], answer: Any) -> int | None:

@@ -133,9 +133,9 @@ def test_packages_without_an_advisory_are_named() -> None:
 
 def test_unknown_packages_are_said_to_be_unknown() -> None:
     made = compared(run_of({}, {}), Scanned())
-    assert made.execution.notes == (
-        "the table of advisories has nothing on its packages (none is known)",
-    )
+    (note,) = made.execution.notes
+    assert note.startswith("its own packages are unknown")
+    assert "--sdk 'NAME VERSION'" in note
 
 
 @pytest.fixture

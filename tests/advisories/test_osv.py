@@ -46,6 +46,8 @@ def test_packages_are_read_and_other_advisories_are_counted(tmp_path: Path) -> N
     ("[]", "it has no results"),
     ('{"results": 1}', "it has no results"),
     ("no", "invalid JSON"),
+    ('{"results": [1, {"packages": 1}]}', "its results name no package"),
+    ('{"results": [{"packages": [{"package": {"name": 1}}]}]}', "its results name no package"),
 )
 def test_file_that_is_none_of_osv_scanner_is_one_line(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "osv.json"
@@ -59,25 +61,17 @@ def test_file_that_is_none_of_osv_scanner_is_one_line(tmp_path: Path, text: str,
     assert "\n" not in str(error.value)
 
 
-@cases(
-    {"results": [1, {"packages": 1}]},
-    {"results": [{"packages": [1, {"package": 1}, {"package": {"name": 1}}]}]},
-    {
-        "results": [
-            {
-                "packages": [
-                    {
-                        "package": {"name": "a", "version": "1", "ecosystem": "npm"},
-                        "vulnerabilities": [1, {"id": 1, "aliases": 1}],
-                    }
-                ]
-            }
-        ]
-    },
-)
-def test_members_of_other_types_are_passed_over(tmp_path: Path, document: object) -> None:
+def test_file_without_packages_is_read(tmp_path: Path) -> None:
     path = tmp_path / "osv.json"
-    path.write_text(json.dumps(document), "utf-8")
+    path.write_text('{"results": []}', "utf-8")
+
+    assert osv.read(path).packages == ()
+
+
+def test_members_of_other_types_are_passed_over(tmp_path: Path) -> None:
+    whole = found("a", "1", "npm") | {"vulnerabilities": [1, {"id": 1, "aliases": 1}]}
+    path = tmp_path / "osv.json"
+    path.write_text(json.dumps({"results": [1, {"packages": [1, {"package": 1}, whole]}]}), "utf-8")
 
     assert osv.read(path).others == 0
 
@@ -154,3 +148,22 @@ def test_script_ends_with_1_if_something_differs(
     assert main([str(tmp_path)]) == 1
     assert main([str(tmp_path), "--add"]) == 1
     assert '\n[[advisory]]\nid = "GHSA-2"\n' in capsys.readouterr().out
+
+
+@cases(
+    ("one.json", b"[]", "one.json: it is no entry of OSV"),
+    ("one.json", b"\xff", "one.json: it is no entry of OSV"),
+    ("one.json", b'{"id": "GHSA-2", "affected": 1}', "one.json: it is no entry of OSV"),
+    ("copy.zip", b"no archive", "copy.zip: it is neither a folder nor a zip file of OSV"),
+)
+def test_script_says_in_one_line_what_is_no_copy_of_osv(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, data: bytes, why: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+
+    with pytest.raises(SystemExit) as end:
+        main([str(path if path.suffix == ".zip" else tmp_path)])
+
+    assert end.value.code == 2
+    assert why in capsys.readouterr().err.splitlines()[-1]

@@ -240,6 +240,49 @@ class SharesOneTable(SpeaksHttp, trips={"callers-crossed"}):
         Exchanges.open = note  # type: ignore[assignment,method-assign]
 
 
+class ReportsProgress(Guard, families=(), tools=("greet",)):
+    """Reports progress before each answer, which is the same for all."""
+
+    def listed(self, tool: str) -> dict[str, Any]:
+        schema = {"type": "object", "properties": {}}
+        return {"name": tool, "inputSchema": schema, "annotations": {"readOnlyHint": True}}
+
+    def other(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        token = params.get("_meta", {}).get("progressToken")
+        if method == "tools/call" and token is not None:
+            time.sleep(0.1)  # requests of both callers have arrived
+            about = {"progressToken": token, "progress": 1}
+            self.emit({"jsonrpc": "2.0", "method": "notifications/progress", "params": about})
+        return None
+
+    def greet(self) -> str:
+        return "hello"
+
+
+class KeepsProgressApart(SpeaksHttp, families=("callers",)):
+    """Sends progress to the caller whose request it is about."""
+
+    behind = "ReportsProgress"
+
+
+class SendsProgressToTheNewest(KeepsProgressApart, trips={"callers-crossed"}):
+    """Sends progress to the caller whose request came last."""
+
+    def arrange(self, listener: Listener) -> None:
+        opened: list[Exchanges] = []
+        begin = Exchanges.__init__
+
+        def note(own: Exchanges) -> None:
+            begin(own)
+            opened.append(own)
+
+        def newest(_own: Exchanges, _token: Any) -> HttpExchange | None:
+            return next(filter(None, (one.newest() for one in reversed(opened))), None)
+
+        Exchanges.__init__ = note  # type: ignore[assignment,method-assign]
+        Exchanges.with_token = newest  # type: ignore[assignment,method-assign]
+
+
 class GivesNoSessionIds(SpeaksHttp, families=("callers",)):
     """Gives out no session id, and answers one request after the other."""
 

@@ -29,25 +29,33 @@ def read(path: Path) -> Scanned:
     document = InputFile(path, CURE).json()
     if not isinstance(document, dict) or not isinstance(document.get("results"), list):
         raise InputError(f"{path}: it has no results; {CURE}")
+    entries = [one for result in document["results"] for one in _list(result, "packages")]
+    if document["results"] and not any(_name(entry) for entry in entries):
+        raise InputError(f"{path}: its results name no package; {CURE}")
     ours = by_name().keys()
     packages, others = [], set()
-    for found, named in _found(document["results"]):
+    for found, named in _found(entries):
         packages.append(found)
         others |= {min(ids) for ids in named if not ids & ours}
     return Scanned(str(path), tuple(dict.fromkeys(packages)), len(others))
 
 
-def _found(results: list[Any]) -> Iterator[tuple[Package, list[set[str]]]]:
+def _found(entries: list[Any]) -> Iterator[tuple[Package, list[set[str]]]]:
     """Yield each package of a known registry, with the ids of each of its advisories."""
-    for result in results:
-        for entry in _list(result, "packages"):
-            about = entry.get("package") if isinstance(entry, dict) else None
-            about = about if isinstance(about, dict) else {}
-            name, version = about.get("name"), about.get("version")
-            registry = _REGISTRIES.get(str(about.get("ecosystem")))
-            if registry and isinstance(name, str) and isinstance(version, str):
+    for entry in entries:
+        if name := _name(entry):
+            version = entry["package"].get("version")
+            registry = _REGISTRIES.get(str(entry["package"].get("ecosystem")))
+            if registry and isinstance(version, str):
                 named = [_ids(one) for one in _list(entry, "vulnerabilities")]
                 yield Package(name, version, registry), [ids for ids in named if ids]
+
+
+def _name(entry: Any) -> str:
+    """Return the name of the package of an entry; empty for none."""
+    about = entry.get("package") if isinstance(entry, dict) else None
+    name = about.get("name") if isinstance(about, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _ids(vulnerability: Any) -> set[str]:

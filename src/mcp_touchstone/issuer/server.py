@@ -95,7 +95,7 @@ class Issuer:
         listening: socket.socket | None = None,
         beside: "Issuer | None" = None,
     ) -> None:
-        self.server = beside.server if beside else _Server(listening)
+        self.server: _Server = beside.server if beside else _Server(listening)
         own = self.server.url
         self.url = (own.replace(HOST, OTHER_NAME) if beside else own) + path
         self.server.issuers[urlsplit(self.url).hostname or ""] = self

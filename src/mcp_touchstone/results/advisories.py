@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Final
 
 from mcp_touchstone.advisories import table
 from mcp_touchstone.advisories.known import KnownAdvisory, Scanned, State, remedy
@@ -10,6 +11,11 @@ from mcp_touchstone.catalog.sdk import Package
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
+
+UNKNOWN: Final = (
+    "its own packages are unknown, so no advisory on them is named: no file tells which SDK or "
+    "package it runs on; --sdk 'NAME VERSION' names the SDK"
+)
 
 
 def shown(subject: Subject, rule: str) -> tuple[str, ...]:
@@ -32,11 +38,11 @@ def compared(run: Run, scanned: Scanned) -> Run:
     }
     found = known(run, packages.values())
     notes = []
-    if not found:
-        listed = ", ".join(map(str, packages.values())) or "none is known"
+    if not _packages(run.subject):
+        notes.append(UNKNOWN)
+    if packages and not found:
+        listed = ", ".join(map(str, packages.values()))
         notes.append(f"the table of advisories has nothing on its packages ({listed})")
-    elif not _packages(run.subject):
-        notes.append("its own packages are unknown: no file tells which SDK or package it runs on")
     if scanned.others:
         notes.append(f"advisories in {scanned.file} that are not about MCP: {scanned.others}")
     execution = replace(run.execution, notes=(*run.execution.notes, *notes))

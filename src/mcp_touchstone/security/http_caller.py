@@ -109,7 +109,8 @@ class HttpCaller:
         """Return a request of 2026-07-28 with the id ``marker``, and its headers."""
         wire = self.session.wire
         meta = wire.meta(version=revision, capabilities={})
-        message = self.request(method, {**params, "_meta": meta}, marker)
+        own = params.get("_meta", {})
+        message = self.request(method, {**params, "_meta": {**own, **meta}}, marker)
         return message, {SESSION: None, **dict(repeated(message, revision))}
 
     def together(

@@ -30,7 +30,7 @@ from mcp_touchstone.catalog.revision import is_modern
 from mcp_touchstone.catalog.scenario import Place, attack
 from mcp_touchstone.connection.pending import read_pages
 from mcp_touchstone.connection.raw_http import Change, HttpAnswer
-from mcp_touchstone.connection.server_profile import LISTS, Spoken, is_read_only
+from mcp_touchstone.connection.server_profile import LISTS, Example, Spoken, is_read_only
 from mcp_touchstone.connection.tasks import Task
 from mcp_touchstone.judging.talk import hear_late_answers
 from mcp_touchstone.judging.used_server import Broken
@@ -123,6 +123,7 @@ __all__ = [
     "Carriage",
     "Change",
     "Entry",
+    "Example",
     "Exchange",
     "Fact",
     "FileFacts",
