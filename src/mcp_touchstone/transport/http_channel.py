@@ -214,12 +214,13 @@ class HttpChannel(HttpServer):
         exchange = origin.exchange
         if exchange.status == NOT_FOUND:
             self._expire(self.session.expires(exchange, read(line).value), exchange)
-        self.transcript.heard(line, origin)
-        if exchange.line and self.session.teaches(line.raw):
-            found = self.transcript.answer_to(exchange.line)
-            with self._lock:
-                if found is not None:
-                    self.session.learn(found[1].method, found[1].value, exchange)
+        with self.transcript.changing():  # who waits for it sends the next request with its headers
+            self.transcript.heard(line, origin)
+            if exchange.line and self.session.teaches(line.raw):
+                found = self.transcript.answer_to(exchange.line)
+                with self._lock:
+                    if found is not None:
+                        self.session.learn(found[1].method, found[1].value, exchange)
         return not self.transcript.overflow
 
     def _changed(self, response: HttpResponse) -> None:
