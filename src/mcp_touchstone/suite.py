@@ -52,8 +52,8 @@ from mcp_touchstone.judging.file_resources import edit, served
 from mcp_touchstone.judging.guarded import attempt, challenged, guarded, harmless_requests
 from mcp_touchstone.judging.schema_rules import Typed, each, shapes, typed
 from mcp_touchstone.judging.used_server import Broken
+from mcp_touchstone.parts import callers, upstream
 from mcp_touchstone.parts import part as parts
-from mcp_touchstone.parts import upstream
 from mcp_touchstone.properties import examples as drawn
 from mcp_touchstone.properties.runner import BrokenClause, Draw, Heard, Property, Say
 from mcp_touchstone.runtime.safe_path import SafePath
@@ -180,6 +180,7 @@ __all__ = [
     "attempt",
     "base64_fault",
     "brief",
+    "callers",
     "came_instead",
     "capability_faults",
     "catalogue",

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -382,4 +383,5 @@ def test_a_shared_rule_judges_under_the_id_of_the_suite() -> None:
     own = OF_CLIENTS.catalogue["client-jsonrpc-version"]
     registry.share(rule, {"jsonrpc-version-member": own})
 
-    assert [one.clause for one in registry.ambients[0].watch(None)] == [own.id]
+    record = SimpleNamespace(lent=lambda watch: watch(None))
+    assert [one.clause for one in registry.ambients[0].watch(record)] == [own.id]

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 Json = dict[str, Any]
@@ -38,7 +38,6 @@ class Gateway:
     def run(self) -> int:
         """Pass on until the client closes the input."""
         threading.Thread(target=self._back, daemon=True).start()
-        assert self.server.stdin is not None
         for line in sys.stdin.buffer:
             message = json.loads(line)
             if "id" in message and "method" in message:
@@ -108,6 +107,18 @@ class Members(Gateway):
             for container, member in list(places(message, path.split(".")))[::-1]:
                 self.change(container, member)
         yield message
+
+
+class OnlyOnce(Members):
+    """Drops members the first time that it is started: ``only-once FILE METHOD PATH``."""
+
+    def __init__(self, words: list[str], command: list[str]) -> None:
+        path, *words = words
+        super().__init__(words, command)
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            self.words = ["", ""]
 
 
 class Changes(Members):
@@ -354,10 +365,11 @@ class Crosses(Gateway):
         yield message
 
 
-FAULTS: dict[str, Callable[[list[str], list[str]], Gateway]] = {
+FAULTS: dict[str, type[Gateway]] = {
     "none": Gateway,
     "drop": Members,
     "change": Changes,
+    "only-once": OnlyOnce,
     "silent": Silent,
     "refuses": Refuses,
     "loses": Loses,

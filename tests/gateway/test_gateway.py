@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.catalog.loader import GATEWAYS, load
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gateway import check, scene
@@ -14,7 +15,9 @@ from mcp_touchstone.results.run import Conclusion, Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import Target
 
-FAULTY = (sys.executable, str(Path(__file__).with_name("faulty.py")))
+HERE = Path(__file__).parent
+FAULTY = (sys.executable, str(HERE / "faulty.py"))
+OVER_HTTP = (sys.executable, str(HERE / "http_gateway.py"))
 OURS = (sys.executable, "-m", "mcp_touchstone")
 LEGACY, MODERN = rev.LATEST_LEGACY, rev.LATEST_MODERN
 
@@ -89,9 +92,33 @@ CLIENTS = {
 }
 """The same, behind a bridge: over HTTP a gateway has several clients."""
 
+HEADERS = {
+    "gateway-token-own": ("token", LEGACY),
+    "gateway-session-own": ("session", LEGACY),
+    "gateway-origin": ("web", LEGACY),
+    "gateway-cache-private": ("cache", MODERN),
+    "gateway-redirect-credentials": ("follows", LEGACY),
+    "gateway-header-version": ("leave-MCP-Protocol-Version", LEGACY),
+    "gateway-header-session": ("leave-Mcp-Session-Id", LEGACY),
+    "gateway-header-method": ("put-Mcp-Method=ping", MODERN),
+    "gateway-header-name": ("put-Mcp-Name=fail", MODERN),
+    "gateway-header-param": ("leave-Mcp-Param-Mark", MODERN),
+    "gateway-header-param-value": ("put-Mcp-Param-Mark=other", MODERN),
+}
+"""Clause -> the fault of a gateway from HTTP to HTTP that breaks it, and a revision."""
+
 STATELESS = {"gateway-lists-caching": "change tools/list result.cacheScope"}
 """The same, for what only 2026-07-28 has."""
 
+
+OF_CALLERS = {"gateway-origin", "gateway-cache-private"}
+"""What concerns the hop of the client only."""
+
+OF_REQUESTS = {"gateway-token-own", "gateway-session-own"}
+"""What concerns HTTP on both hops."""
+
+ONCE = {"gateway-text-whole", "gateway-result-large", "gateway-tools-many"}
+"""What takes long, and is held in the first revision only."""
 
 OF = {
     "messages": {*MESSAGES},
@@ -99,15 +126,20 @@ OF = {
     "sizes": {"gateway-text-whole", "gateway-result-large"},
     "many": {"gateway-tools-many"},
     "clients": {*CLIENTS},
+    "headers": {*HEADERS} - {"gateway-redirect-credentials"},
+    "redirect": {"gateway-redirect-credentials"},
 }
 """Exchange -> the clauses that it shows."""
 
 
-def judged(command: tuple[str, ...], *expects: str, revision: str = LEGACY, url: str = "") -> Run:
-    """Judge a gateway in one revision."""
-    target = Target(command=command, url=url, timeout=20.0)
+def judged(
+    command: tuple[str, ...], *expects: str, revision: str = LEGACY, repeats: int = 0
+) -> Run:
+    """Judge a gateway in one revision, or in several that spaces divide."""
+    target = Target(command=command, timeout=20.0)
     way = scene.way(target, None, 0, Expected.read(expects))
-    return check.check(way, Choice(revisions=(revision,)), ("gateway",), lambda *_: None)
+    choice = Choice(revisions=tuple(revision.split()), repeats=repeats)
+    return check.check(way, choice, ("gateway",), lambda *_: None)
 
 
 def broken(run: Run) -> dict[str, Outcome]:
@@ -171,33 +203,65 @@ def test_a_faulty_gateway_of_the_stateless_era_breaks_its_rule(clause: str) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("revision", [LEGACY, MODERN])
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("clause", HEADERS)
+def test_a_faulty_gateway_over_http_breaks_its_rule_and_no_other(clause: str) -> None:
+    fault, revision = HEADERS[clause]
+    run = judged((*OVER_HTTP, fault, "{port}", "{url}"), revision=revision)
+
+    assert list(broken(run)) == [clause]
+    assert broken(run)[clause].value == load(GATEWAYS).catalogue[clause].breach.value
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
         faulty("none"),
         (*OURS, "bridge", "--port", "{port}", "--", "{server}"),
         (*OURS, "tap", "--listen", "{port}", "--to", "{url}", "--report", "{root}/tap"),
+        (sys.executable, str(HERE / "over_http.py"), "none", "--", "{url}"),
+        (*OVER_HTTP, "none", "{port}", "{url}"),
     ],
-    ids=["stdio to stdio", "HTTP to stdio", "HTTP to HTTP"],
+    ids=["stdio to stdio", "HTTP to stdio", "tap", "stdio to HTTP", "HTTP to HTTP"],
 )
-def test_a_good_gateway_breaks_no_rule(command: tuple[str, ...], revision: str) -> None:
-    run = judged(command, revision=revision)
+def test_a_good_gateway_breaks_no_rule(command: tuple[str, ...]) -> None:
+    run = judged(command, revision=f"{LEGACY} {MODERN}")
 
-    assert broken(run) == {}
+    relays = "tap" in command
+    assert broken(run) == ({"gateway-token-own": Outcome.NOTE} if relays else {})
     assert run.conclusion is Conclusion.PASSED
-    rows = [row for row in load(GATEWAYS).catalogue if revision in row.revisions]
-    unseen = {v.clause.id for v in run.of(Outcome.UNSEEN)}
-    assert {row.id for row in rows} == {v.clause.id for v in run.verdicts}
-    one_client = set() if "{port}" in command else {*CLIENTS}
-    # Over HTTP each request has a stream of its own there, and its end is the cancellation.
-    by_stream = {"gateway-ids-unique", "gateway-tokens-unique", "gateway-cancel-right"}
-    stateless = by_stream if revision == MODERN else set()
-    assert unseen <= {*one_client, *stateless}
+    transport = Transport.HTTP if "{port}" in command else Transport.STDIO
+    for revision in (LEGACY, MODERN):
+        rows = [row for row in load(GATEWAYS).catalogue if transport in row.transports]
+        rows = [row for row in rows if revision in row.revisions and row.id not in ONCE]
+        assert {row.id for row in rows} == {*outcomes(run, revision)} - ONCE
+        unseen = {k for k, v in outcomes(run, revision).items() if v is Outcome.UNSEEN} - ONCE
+        one_client = set() if "{port}" in command else {*CLIENTS, *OF_REQUESTS}
+        no_headers = set() if "{url}" in command else {*HEADERS} - OF_CALLERS
+        # Over HTTP each request has a stream of its own there, and its end is the cancellation.
+        by_stream = {"gateway-ids-unique", "gateway-tokens-unique", "gateway-cancel-right"}
+        stateless = by_stream if revision == MODERN else set()
+        one_session = {"gateway-session-own"} if relays else set()
+        assert unseen <= {*one_client, *no_headers, *stateless, *one_session}
+
+
+def outcomes(run: Run, revision: str) -> dict[str, Outcome]:
+    return {v.clause.id: v.outcome for v in run.verdicts if v.revision == revision}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("clause", ["gateway-lists-meta"])
+def test_a_finding_that_does_not_come_again_is_a_note(clause: str, tmp_path: Path) -> None:
+    fault = f"{tmp_path / 'begun'} tools/list result._meta"
+
+    assert broken(judged(faulty(f"only-once {fault}"), repeats=2)) == {clause: Outcome.NOTE}
+    assert broken(judged(faulty(f"drop {MEMBERS[clause][5:]}"), repeats=2))[clause] is Outcome.WARN
 
 
 def test_every_rule_has_a_faulty_gateway() -> None:
-    assert {*MEMBERS, *MESSAGES, *CLIENTS, *STATELESS} == {
+    assert {*MEMBERS, *MESSAGES, *CLIENTS, *HEADERS, *STATELESS} == {
         clause.id for clause in load(GATEWAYS).catalogue
     }
 

@@ -119,7 +119,8 @@ class Clause:
         deferred: the reason the clause is not judged yet; empty if it is.
         unobservable: the reason no message can show it; empty if one can.
         transports: the transports on which it applies.
-        same_as: the clause on servers whose rule judges this one on clients; empty for none.
+        same_as: the clause on servers whose rule judges this one on clients, or that on clients
+            whose rule judges this one on gateways; empty for none.
     """
 
     id: str

@@ -37,6 +37,9 @@ CLIENTS: Final = "clients"
 GATEWAYS: Final = "gateways"
 """The suites of rules on clients and on gateways, and their folders inside that of conformance."""
 
+LENDERS: Final = {CLIENTS: CONFORMANCE, GATEWAYS: CLIENTS}
+"""Suite -> the one whose rules judge its clauses with ``same_as``: a gateway is a client too."""
+
 SECURITY: Final = "security"
 BOTH: Final = "all"
 SUITES: Final = {CONFORMANCE: "conformance", SECURITY: "security_suite"}
@@ -96,8 +99,8 @@ def load(suite: str = CONFORMANCE) -> Registry:
     for path in sorted(directory.glob("*/*.py")):
         if suite == SECURITY or suite_of(path.parent.name) == suite:
             _collect(registry, path, folder)
-    if suite == CLIENTS:
-        _share(registry, directory)
+    if suite in LENDERS:
+        _share(registry, directory, LENDERS[suite])
     declared = {clause.id for case in registry.cases() for clause in case.clauses}
     forgotten = [c.id for c in registry.catalogue if c.judged and c.id not in declared]
     if forgotten:
@@ -116,16 +119,16 @@ def _collect(registry: Registry, path: Path, folder: str) -> None:
         collecting(None)
 
 
-def _share(registry: Registry, directory: Path) -> None:
-    """Add the rules on servers that judge clauses on clients too (``same_as``)."""
+def _share(registry: Registry, directory: Path, lender: str) -> None:
+    """Add the rules of another suite that judge clauses of this one too (``same_as``)."""
     twins = {clause.same_as: clause for clause in registry.catalogue if clause.same_as}
-    servers = _loaded.get(CONFORMANCE)
-    if servers is None:
-        servers = Registry(rows(CONFORMANCE))
-        for place in sorted({servers.catalogue[one].place for one in twins}):
+    other = _loaded.get(lender)
+    if other is None:
+        other = Registry(rows(lender))
+        for place in sorted({other.catalogue[one].place for one in twins}):
             for path in sorted(directory.glob(f"{place}*.py")):
-                _collect(servers, path, CONFORMANCE)
-    for rule in servers.ambients:
+                _collect(other, path, CONFORMANCE)
+    for rule in other.ambients:
         own = {clause.id: twins[clause.id] for clause in rule.clauses if clause.id in twins}
         if own:
             registry.share(rule, own)

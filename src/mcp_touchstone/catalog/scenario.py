@@ -268,7 +268,7 @@ class Registry:
         """
 
         def watch(record: Any) -> Iterator[Seen]:
-            for seen in rule.watch(record):
+            for seen in record.lent(rule.watch):
                 if seen.clause in own:
                     yield replace(seen, clause=own[seen.clause].id)
 

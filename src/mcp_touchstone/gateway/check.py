@@ -7,6 +7,7 @@ from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import GATEWAYS, load
+from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import tidy
@@ -15,6 +16,7 @@ from mcp_touchstone.gateway.scene import Came, Way, hold
 from mcp_touchstone.judging.gateways import ExchangePlan, Pair
 from mcp_touchstone.results.run import CaseResult, Execution, Run
 from mcp_touchstone.results.subject import Subject
+from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.tap.judge import results_of
 from mcp_touchstone.transport.process import now
@@ -59,7 +61,7 @@ def check(way: Way, choice: Choice, again: tuple[str, ...], progress: Progress) 
     tidy()
     found = _Found()
     try:
-        _hold_all(way, choice, registry.parts, found, progress)
+        _Gateway(way, choice, registry, found, progress).hold_all()
     except KeyboardInterrupt:  # what was held is judged
         found.interrupted = True
     choice = replace(choice, strict=choice.strict or way.expected.transparent)
@@ -101,58 +103,96 @@ def _revisions(way: Way, choice: Choice) -> tuple[str, ...]:
     return choice.revisions or NEWEST
 
 
-def _hold_all(
-    way: Way,
-    choice: Choice,
-    exchanges: Mapping[str, ExchangePlan],
-    found: _Found,
-    progress: Progress,
-) -> None:
-    first = {FIRST: exchanges[FIRST]}
-    for asked in _revisions(way, choice):
-        revision = asked
-        for name, planned in {**first, **exchanges}.items():
-            if planned.once and len(found.pairs) > 1:
-                continue
-            progress(revision, name)
-            through = hold(way, planned, name, revision)
-            found.starts += 1
-            found.strays += through.strays
-            if name == FIRST:
-                if through.trouble:
-                    found.refused[revision] = through.trouble
-                    found.stderr = through.stderr
-                    break
-                if through.revision in found.pairs:
-                    found.refused[revision] = f"it answers with {through.revision}"
-                    break
-                revision = through.revision
-                found.reported[revision] = through.info or {}
-                if not through.reached:
-                    why = "the gateway answers, and never reached our server"
-                    found.troubles.append(f"{revision}: {why}")
-                    found.stderr = through.stderr
-                    break
-                found.pairs[revision] = []
-            elif through.trouble:
-                found.troubles.append(f"{revision}, {name}: {through.trouble}")
-                found.stderr = through.stderr
-                continue
-            direct = hold(way.direct, planned, name, revision)
-            found.pairs[revision].append(_pair(name, revision, direct, through, way))
+@dataclass(frozen=True, slots=True)
+class _Gateway:
+    """A gateway, and what is to be judged.
 
+    Attributes:
+        found: gets what comes of it.
+    """
 
-def _pair(name: str, revision: str, direct: Came, through: Came, way: Way) -> Pair:
-    clients = through.held.clients
-    transcript = clients[0] if clients else Transcript(revision, lambda: 0.0)
-    return Pair(
-        transcript,
-        ServerProfile(Pace(way.target.timeout)),
-        scenario=name,
-        direct=direct.held,
-        through=through.held,
-        expected=way.expected,
-    )
+    way: Way
+    choice: Choice
+    registry: Registry
+    found: _Found
+    progress: Progress
+
+    def hold_all(self) -> None:
+        """Hold each exchange in each revision."""
+        exchanges: Mapping[str, ExchangePlan] = self.registry.parts
+        first, found = {FIRST: exchanges[FIRST]}, self.found
+        for asked in _revisions(self.way, self.choice):
+            revision = asked
+            for name, planned in {**first, **exchanges}.items():
+                if planned.once and len(found.pairs) > 1:
+                    continue
+                self.progress(revision, name)
+                through = self._hold(planned, name, revision)
+                if through.trouble and name != FIRST:
+                    through = self._hold(planned, name, revision)
+                if name == FIRST:
+                    if through.trouble:
+                        found.refused[revision] = through.trouble
+                        found.stderr = through.stderr
+                        break
+                    if through.revision in found.pairs:
+                        found.refused[revision] = f"it answers with {through.revision}"
+                        break
+                    revision = through.revision
+                    found.reported[revision] = through.info or {}
+                    if not through.reached:
+                        why = "the gateway answers, and never reached our server"
+                        found.troubles.append(f"{revision}: {why}")
+                        found.stderr = through.stderr
+                        break
+                    found.pairs[revision] = []
+                elif through.trouble:
+                    found.troubles.append(f"{revision}, {name}: {through.trouble}")
+                    found.stderr = through.stderr
+                    continue
+                pair = self._pair(through, planned, name, revision)
+                found.pairs[revision].append(pair)
+                found.pairs[revision][-1] = self._confirmed(pair, planned, name, revision)
+
+    def _hold(self, planned: ExchangePlan, name: str, revision: str) -> Came:
+        """Hold an exchange through the gateway, which is started for it."""
+        through = hold(self.way, planned, name, revision)
+        self.found.starts += 1
+        self.found.strays += through.strays
+        return through
+
+    def _pair(self, through: Came, planned: ExchangePlan, name: str, revision: str) -> Pair:
+        """Hold an exchange without the gateway too; return both."""
+        direct = hold(self.way.direct, planned, name, revision)
+        clients = through.held.clients
+        transcript = clients[0] if clients else Transcript(revision, lambda: 0.0)
+        return Pair(
+            transcript,
+            ServerProfile(Pace(self.way.target.timeout)),
+            scenario=name,
+            direct=direct.held,
+            through=through.held,
+            expected=self.way.expected,
+        )
+
+    def _confirmed(self, pair: Pair, planned: ExchangePlan, name: str, revision: str) -> Pair:
+        """Hold an exchange with findings again until each has come again, or often enough."""
+        open_, tried = self._findings(pair, revision), 0
+        while open_ and tried < self.choice.repeats:
+            self.progress(revision, f"{name}, again")
+            through = self._hold(planned, name, revision)
+            if through.trouble:
+                return pair
+            tried += 1
+            open_ -= self._findings(self._pair(through, planned, name, revision), revision)
+        return replace(pair, passing=dict.fromkeys(open_, tried))
+
+    def _findings(self, pair: Pair, revision: str) -> set[str]:
+        """Return the clauses that an exchange breaks."""
+        where = revision, self.way.target.transport
+        judged = (one.judgements for one in results_of(self.registry, self.choice, where, [pair]))
+        findings = {Outcome.FAIL, Outcome.WARN}
+        return {one.clause for some in judged for one in some if one.outcome in findings}
 
 
 def names() -> Iterator[str]:

@@ -21,21 +21,26 @@ from mcp_touchstone.judging.gateways import (
     Held,
     NoSecondClientError,
 )
-from mcp_touchstone.parts.part import listening
+from mcp_touchstone.parts.callers import TOKENS
+from mcp_touchstone.parts.canary import FetchCanary
+from mcp_touchstone.parts.part import REDIRECTS, listening
 from mcp_touchstone.parts.upstream import Upstream
 from mcp_touchstone.runtime import scratch
 from mcp_touchstone.runtime.input_file import LARGEST_TOML, InputFile
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.tap import recording
+from mcp_touchstone.tap.drive import ELSEWHERE
 from mcp_touchstone.tap.http_stage import PartServer
 from mcp_touchstone.tap.recording import Recorder, Recording
 from mcp_touchstone.tap.replay import Replay, replay
 from mcp_touchstone.tap.stage import Stage
 from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.transport.http_endpoint import PORT
 from mcp_touchstone.transport.process import LaunchError
 from mcp_touchstone.wire.events import Side
+from mcp_touchstone.wire.http_headers import AUTHORIZATION
 
 SERVER: Final = "{server}"
 URL: Final = "{url}"
@@ -126,6 +131,7 @@ class Behind:
         self._recorders: list[Recorder] = []
         self._stage: Stage | None = None
         self._server: PartServer | None = None
+        self._canary: FetchCanary | None = None
         self.command: tuple[str, ...] = ()
         self.url = ""
         if one.http:
@@ -136,13 +142,16 @@ class Behind:
                 one.target.timeout,
                 folder,
             )
+            if part.http_fault == REDIRECTS:
+                self._canary = FetchCanary(self._server.note, listening())
+                self._server.elsewhere = f"{self._canary.start()}{ELSEWHERE}"
         else:
             self._stage = Stage(folder)
             self.command = self._stage.command
             self._stage.begin(part, self._recorder, listening)
 
     def _recorder(self, **about: str) -> Recorder:
-        self._recorders.append(Recorder(None, about, {}))
+        self._recorders.append(Recorder(None, about, {}, planted=TOKENS))
         return self._recorders[-1]
 
     def __enter__(self) -> Self:
@@ -156,6 +165,8 @@ class Behind:
             self._stage.close()
         if self._server is not None:
             self._server.stop()
+        if self._canary is not None:
+            self._canary.stop()
 
     def settle(self) -> None:
         """Wait for the end of its conversations; note which ones the gateway left open."""
@@ -272,6 +283,7 @@ def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Came:
             [each.server for each in replays],
             talk.steps if talk else {},
             talk.facts if talk else {},
+            [each.client_record() for each in replays],
         )
         return replace(came, held=held, strays=strays, reached=bool(replays))
 
@@ -296,12 +308,14 @@ def _talk(
     """Open a connection and hold the exchange."""
     nothing = Held((), (), {})
 
-    def open_(host: Connection | None = None) -> Connection:
+    def open_(host: Connection | None = None, token: str = "") -> Connection:
         connection = (
             pool.spawn(revision, "client")
             if host is None
             else pool.beside(host, revision, "another client", judged=True)
         )
+        if token and isinstance(connection.channel, HttpChannel):
+            connection.channel.session.given[AUTHORIZATION] = f"Bearer {token}"
         connection.transcript.enter(name)
         connection.answers.use(client(revision))
         connection.open()
@@ -320,7 +334,7 @@ def _talk(
     agreed = agreed if agreed in rev.ALL and not first.modern else revision
     first.transcript.agree(agreed)
     hosts = [first]
-    talk = ExchangeTalk(lambda: hosts.pop() if hosts else open_(first), expected)
+    talk = ExchangeTalk(lambda token: hosts.pop() if hosts else open_(first, token), expected)
     try:
         planned.run(talk)
     except NoSecondClientError as error:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import Breach, Clause
 from mcp_touchstone.catalog.revision import META, is_modern
-from mcp_touchstone.catalog.scenario import DISCOVERY, Ambient, Seen
+from mcp_touchstone.catalog.scenario import DISCOVERY, Ambient, Seen, Watch
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.judging.invalid_requests import has_invalid_value
 from mcp_touchstone.results.verdict import (
@@ -67,6 +67,14 @@ class Record:
     def revision(self) -> str:
         """The revision of this connection."""
         return self.transcript.revision
+
+    def observed(self, watch: Watch) -> Iterator[Seen]:
+        """Yield what a rule sees here."""
+        return watch(self)
+
+    def lent(self, watch: Watch) -> Iterator[Seen]:
+        """Yield what a rule of another suite sees here."""
+        return watch(self)
 
     def lines(self) -> Iterator[Entry]:
         """Yield the server's lines."""
@@ -209,7 +217,7 @@ def judge(rule: Ambient, records: Iterable[Record], clauses: Iterable[Clause]) -
     revision, side = "", Side.SERVER
     for record in records:
         revision, side = record.revision, record.judged
-        for seen in rule.watch(record):
+        for seen in record.observed(rule.watch):
             if seen.clause in tally:
                 tally[seen.clause].add(seen, record, wanted[seen.clause])
     return [

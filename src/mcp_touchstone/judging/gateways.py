@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Breach
-from mcp_touchstone.catalog.scenario import Seen, declare_part
+from mcp_touchstone.catalog.scenario import Seen, Watch, declare_part
 from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.raw_http import RawHttp
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.parts.part import METHOD_NOT_FOUND
 from mcp_touchstone.parts.upstream import Upstream
@@ -169,12 +170,14 @@ class Held:
         upstream: what our server saw: one transcript for each conversation.
         steps: the steps by their names.
         facts: what the exchange measured, by name.
+        peers: the conversations with our server again, as rules on clients read them.
     """
 
     clients: Sequence[Transcript]
     upstream: Sequence[Transcript]
     steps: Mapping[str, ExchangeStep]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    peers: Sequence[Record] = ()
 
     def received(self, method: str) -> Iterator[tuple[int, Entry]]:
         """Yield the messages of a method that reached our server, with the conversation."""
@@ -210,11 +213,34 @@ class Pair(Record):
     """One exchange, held directly and through the gateway.
 
     As a ``Record`` it is what the first client got through the gateway.
+
+    Attributes:
+        passing: clauses whose findings did not come again, and the number of further runs.
     """
 
     direct: Held = field(default_factory=lambda: Held((), (), {}))
     through: Held = field(default_factory=lambda: Held((), (), {}))
     expected: Expected = field(default_factory=Expected)
+    passing: Mapping[str, int] = field(default_factory=dict)
+
+    def observed(self, watch: Watch) -> Iterator[Seen]:
+        """Yield what a rule sees here; a finding that did not come again is a note."""
+        for seen in watch(self):
+            again = 0 if seen.passed else self.passing.get(seen.clause, 0)
+            note = f"{seen.actual}; it did not come again in {again} further runs"
+            yield replace(seen, mild=Breach.NOTE, actual=note) if again else seen
+
+    def lent(self, watch: Watch) -> Iterator[Seen]:
+        """Yield what a rule on clients sees of the gateway, which is the client of our server.
+
+        What our client breaks without the gateway is passed on, so it is left out.
+        """
+        ours = {seen.clause for one in self.direct.peers for seen in watch(one) if not seen.passed}
+        for number, one in enumerate(self.through.peers):
+            for seen in watch(one):
+                if seen.clause not in ours:
+                    beside = () if seen.n is None else ((f"{UPSTREAM}:{number}", seen.n),)
+                    yield replace(seen, n=None, beside=beside)
 
     def has(self, name: str) -> bool:
         """Whether the step was taken, and answered by our server directly."""
@@ -356,7 +382,7 @@ class ExchangeTalk:
     """The client of an exchange.
 
     Args:
-        open_: opens a connection of a further client.
+        open_: opens a connection of a further client, with a token or none.
         expected: what the gateway is meant to change; nothing without one.
 
     Attributes:
@@ -365,9 +391,9 @@ class ExchangeTalk:
         connections: those of all clients.
     """
 
-    def __init__(self, open_: Callable[[], Connection], expected: Expected) -> None:
+    def __init__(self, open_: Callable[[str], Connection], expected: Expected) -> None:
         self._open, self.expected = open_, expected
-        self.connections: list[Connection] = [open_()]
+        self.connections: list[Connection] = [open_("")]
         self.steps: dict[str, ExchangeStep] = {}
         self.facts: dict[str, Any] = {}
         opening = self.connections[0].opening
@@ -395,11 +421,29 @@ class ExchangeTalk:
         Raises:
             NoSecondClientError: it gets no result of its opening request.
         """
-        connection = self._open()
+        connection = self._open("")
         if connection.opening is None or connection.opening.result is None:
             raise NoSecondClientError(f"it drops a second client: {connection.opening}")
         self.connections.append(connection)
         return len(self.connections) - 1
+
+    def bearer(self, token: str) -> int | None:
+        """Open a further client with a token over HTTP; return its number, None if it is refused.
+
+        A gateway may accept no token that its own authorization server did not issue.
+        """
+        connection = self._open(token)
+        self.connections.append(connection)
+        accepted = connection.opening is not None and connection.opening.result is not None
+        return len(self.connections) - 1 if accepted else None
+
+    def http(self, client: int = 0) -> RawHttp:
+        """Return the endpoint of the gateway, for requests that no client sends.
+
+        Raises:
+            LookupError: it is on stdio.
+        """
+        return RawHttp(self.connections[client])
 
     def begun(self, token: str, client: int = 0) -> None:
         """Wait until a call has begun: its progress was reported."""

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,6 +81,7 @@ class Recorder:
         about: further members of the first line.
         environment: variables whose secrets are hidden.
         most: its greatest size, in bytes; 0 for that of a file.
+        planted: values of ours that are no secrets; a header with one is recorded as it is.
 
     Attributes:
         is_first: whether its folder had no recording before.
@@ -97,12 +98,14 @@ class Recorder:
         about: Mapping[str, Any],
         environment: Mapping[str, str],
         most: int = 0,
+        planted: Collection[str] = (),
     ) -> None:
         most = most or LARGEST
         self._own, self._learned = Masks(), Masks(MOST_SECRETS)
         for name, secret in secrets(environment):
             self._own.add(name, secret)
-        self._open = set[str]()
+        self._open = {*planted}
+        self._planted = planted
         self._numbers = itertools.count(1)
         self._begun = now()
         self._most, self._left, self._rows = most, most - ROOM, MOST_ROWS - 1
@@ -163,7 +166,9 @@ class Recorder:
         """Return the value of a header for the recording: one that repeats a body still does."""
         plain = _plain(name, value)
         shown = plain if plain == value else self._masked(plain)
-        return (value if shown == plain else encoded(shown)) if is_recorded(name) else "HIDDEN"
+        if not (is_recorded(name) or any(one in plain for one in self._planted)):
+            return "HIDDEN"
+        return value if shown == plain else encoded(shown)
 
     def hide(self, found: Iterable[str]) -> None:
         """Keep secrets out of this row and all later ones."""

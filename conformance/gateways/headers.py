@@ -1,0 +1,140 @@
+"""gateways/headers: what a gateway over HTTP passes on in headers, and what it must not."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from mcp_touchstone.suite import (
+    Breach,
+    HttpExchange,
+    Seen,
+    ambient,
+    brief,
+    callers,
+    gateways,
+    object_in,
+    parts,
+)
+
+SESSION: Final = "Mcp-Session-Id"
+FOREIGN: Final = "http://touchstone.invalid"
+AGENT: Final = "mcp-touchstone/"
+"""Beginning of the User-Agent of our client."""
+
+MARK: Final = "ünïcode"
+"""A value that a header repeats in Base64."""
+
+PATIENCE: Final = 5.0
+"""Seconds for the answer to a call that was redirected; there may be none."""
+
+
+@gateways.exchange("headers", callers.Stamped)
+def calls_with_headers(talk: gateways.ExchangeTalk) -> None:
+    """List and call, over HTTP also as clients with tokens, and as a foreign web page."""
+    talk.pages("tools-0", "tools/list", "tools")
+    talk.call("echo-0", "echo", text="x", mark=MARK)
+    if not talk.shares:
+        return
+    for token in callers.TOKENS:
+        client = talk.bearer(token)
+        if client is not None:
+            talk.pages(f"tools-{client}", "tools/list", "tools", client)
+            talk.call(f"echo-{client}", "echo", client, text="x", mark=MARK)
+    http = talk.http()
+    if http.local:
+        answer = http.first_request({"Origin": FOREIGN})
+        talk.facts["origin"] = answer.line, answer.reply.result is not None, str(answer)
+        http.end_session(answer)
+
+
+@gateways.exchange("redirect", callers.Moved)
+def calls_where_calls_are_redirected(talk: gateways.ExchangeTalk) -> None:
+    """Call a tool that our server redirects to another origin, with each status there is."""
+    for number in range(len(parts.STATUSES) + 1):
+        line = talk.send("tools/call", talk.params("echo", text="x", mark=str(number)))
+        talk.take(f"redirect-{number}", line, seconds=PATIENCE)
+
+
+def _posts(held: gateways.Held) -> Iterator[tuple[int, HttpExchange]]:
+    """Yield the POSTs that reached our server over HTTP, each with its conversation."""
+    for number, transcript in enumerate(held.upstream):
+        yield from ((number, one) for one in transcript.exchanges if one.verb == "POST")
+
+
+def _issued(pair: gateways.Pair) -> set[str | None]:
+    """Return the sessions that our server issued."""
+    return {one.header(SESSION) for _, one in _posts(pair.through)} - {None}
+
+
+def _shown(pair: gateways.Pair) -> list[HttpExchange]:
+    """Return the responses of the gateway that issued a session."""
+    every = (one for transcript in pair.through.clients for one in transcript.exchanges)
+    return [one for one in every if one.header(SESSION) is not None]
+
+
+def _is_relay(pair: gateways.Pair) -> bool:
+    """Whether whole requests are passed on, so that one session and one program serves both."""
+    agents = [one.said("User-Agent") or "" for _, one in _posts(pair.through)]
+    same = {one.header(SESSION) for one in _shown(pair)} <= _issued(pair)
+    return same and all(one.startswith(AGENT) for one in agents)
+
+
+@ambient("gateway-token-own")
+def keeps_the_token_of_the_client(pair: gateways.Pair) -> Iterator[Seen]:
+    """The token that a client has for the gateway does not reach the server."""
+    if pair.scenario != "headers" or not any(name != "echo-0" for name in _calls(pair)):
+        return
+    mild = Breach.NOTE if _is_relay(pair) else None
+    for number, one in _posts(pair.through):
+        named = [k for k, v in one.sent if any(token in v for token in callers.TOKENS)]
+        actual = f"the token of the client in {', '.join(named)}"
+        if mild:
+            actual += "; as the whole request is passed on, both may be one server"
+        where = number, one.line or one.event_line
+        seen = pair.behind_at("gateway-token-own", not named, where, "no such token", actual)
+        yield gateways.mild(seen, mild) if mild else seen
+
+
+def _calls(pair: gateways.Pair) -> list[str]:
+    steps = pair.through.steps
+    return [name for name in steps if name.startswith("echo-") and steps[name].result]
+
+
+@ambient("gateway-session-own")
+def issues_its_own_sessions(pair: gateways.Pair) -> Iterator[Seen]:
+    """The session of a client is not that which the gateway has with the server."""
+    if pair.scenario != "headers" or not _issued(pair) or _is_relay(pair):
+        return
+    for one in pair.transcript.exchanges:
+        if one.header(SESSION) is not None:
+            passed = one.header(SESSION) not in _issued(pair)
+            actual = f"{SESSION}: {one.header(SESSION)}, which our server issued to the gateway"
+            line = one.line or one.event_line or None
+            yield pair.at("gateway-session-own", passed, line, "an id of its own", actual)
+
+
+@ambient("gateway-origin")
+def refuses_foreign_pages(pair: gateways.Pair) -> Iterator[Seen]:
+    """A request with the Origin of a foreign web page is not served."""
+    if pair.scenario == "headers" and "origin" in pair.through.facts:
+        line, served, answer = pair.through.facts["origin"]
+        expected = f"no service for the Origin {FOREIGN}"
+        yield pair.at("gateway-origin", not served, line, expected, answer)
+
+
+@ambient("gateway-cache-private")
+def serves_private_results_to_their_caller(pair: gateways.Pair) -> Iterator[Seen]:
+    """A private result of the server is not served to a caller with another token."""
+    if pair.scenario != "headers":
+        return
+    known: dict[object, str] = {}
+    for name, step in pair.through.steps.items():
+        stamp = object_in(step.result, "_meta").get(callers.STAMP)
+        if name.startswith("tools-") and isinstance(stamp, str):
+            first = known.setdefault(stamp, name)
+            actual = (
+                f"{gateways.Fate.CROSSED}: the result {brief(stamp)} that the server gave to "
+                f"the caller before"
+            )
+            passed = first == name
+            expected = "a result of its own"
+            yield pair.seen("gateway-cache-private", name, passed, expected, actual)

@@ -1,0 +1,49 @@
+"""Our server behind a gateway whose clients differ: by their tokens, over HTTP."""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from mcp_touchstone.parts.part import REDIRECTS, Json
+from mcp_touchstone.parts.upstream import OWN, TOOLS, Upstream
+from mcp_touchstone.wire.http_headers import MARK
+
+TOKENS: Final = ("touchstone-token-of-one-client", "touchstone-token-of-another-client")
+"""Tokens of clients for the gateway; our server never issued them."""
+
+STAMP: Final = f"{OWN}stamp"
+"""Member of ``_meta`` that differs in each result of a list."""
+
+HEADER: Final = "Mark"
+"""The argument that calls repeat in ``Mcp-Param-Mark``."""
+
+
+def _marked(tool: Json) -> Json:
+    schema = tool["inputSchema"]
+    mark = {"type": "string", MARK: HEADER}
+    return {**tool, "inputSchema": {**schema, "properties": {**schema["properties"], "mark": mark}}}
+
+
+ECHO: Final = tuple(_marked(one) for one in TOOLS if one["name"] == "echo")
+
+
+class Stamped(Upstream):
+    """One tool, whose argument a header repeats; each result of a list is another one."""
+
+    pages: ClassVar[Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]] = {
+        **Upstream.pages,
+        "tools/list": ("tools", (ECHO,)),
+    }
+
+    def answer(self, request: Json, result: Json) -> None:
+        """Stamp a list."""
+        if request["method"] in self.pages:
+            meta: Any = result.get("_meta") or {}
+            result = {**result, "_meta": {**meta, STAMP: secrets.token_hex(8)}}
+        super().answer(request, result)
+
+
+class Moved(Upstream):
+    """Over HTTP each call is redirected to another origin, with each status there is."""
+
+    http_fault = REDIRECTS

@@ -1,0 +1,154 @@
+"""A gateway from HTTP to HTTP with one fault: ``http_gateway.py FAULT PORT URL``.
+
+Without a fault it keeps tokens, issues sessions of its own, and passes everything else on.
+"""
+
+import http.client
+import io
+import json
+import sys
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from mcp_touchstone.bridge.listener import until_signal
+from mcp_touchstone.tap import proxy
+from mcp_touchstone.tap.recording import Recorder
+from mcp_touchstone.tap.tape import HeldBody
+from mcp_touchstone.transport.http_endpoint import Endpoint
+from mcp_touchstone.wire.exchange import Headers
+
+SESSION, VERSION, MARK = "Mcp-Session-Id", "MCP-Protocol-Version", "Mcp-Param-Mark"
+OWN, REDIRECTS = "own-", range(300, 400)
+
+
+class Gateway(proxy.Passing):
+    """Passes requests on; a fault overrides what differs."""
+
+    asked: Any = None
+
+    def leave(self, name: str) -> None:
+        """Leave a header of the request out."""
+        del self.headers[name]
+
+    def put(self, name: str, value: str) -> None:
+        """Replace a header of the request."""
+        self.leave(name)
+        self.headers[name] = value
+
+    def change(self) -> None:
+        """Change the headers of a request."""
+        self.leave("Authorization")
+        self.put("User-Agent", "gateway")
+        session = self.headers[SESSION]
+        if session:
+            self.put(SESSION, session.removeprefix(OWN))
+
+    def _exchange(self, *, ours: bool) -> None:
+        self.change()
+        super()._exchange(ours=ours)
+
+    def _record(self, body: HeldBody, *, ours: bool) -> None:
+        self.asked = json.loads(body.line().raw) if body.length else None
+        super()._record(body, ours=ours)
+
+    def _begin(self, status: int, why: str, headers: Headers) -> None:
+        super()._begin(status, why, tuple((k, self.shown(k, v)) for k, v in headers))
+
+    def shown(self, name: str, value: str) -> str:
+        """Return the value of a header of a response."""
+        return OWN + value if name.lower() == SESSION.lower() else value
+
+
+class Token(Gateway):
+    """Passes the token of the client on."""
+
+    def leave(self, name: str) -> None:
+        """Keep the token."""
+        if name != "Authorization":
+            super().leave(name)
+
+
+class Session(Gateway):
+    """Shows the session of the server."""
+
+    def shown(self, name: str, value: str) -> str:
+        """Return it."""
+        del name
+        return value
+
+
+class Web(Gateway):
+    """Serves foreign web pages."""
+
+    def change(self) -> None:
+        """Leave the header out before it is checked."""
+        super().change()
+        self.leave("Origin")
+
+
+class Cache(Gateway):
+    """Serves the first list of tools to everybody."""
+
+    lists: ClassVar[dict[str, Any]] = {}
+
+    def _respond(self, answer: Any, *, ours: bool) -> None:
+        method = (self.asked or {}).get("method")
+        if method != "tools/list":
+            super()._respond(answer, ours=ours)
+            return
+        found = json.loads(b"".join(answer.body))
+        found = self.lists.setdefault(json.dumps(self.asked["params"].get("cursor")), found)
+        self.answer(200, json.dumps({**found, "id": self.asked["id"]}).encode())
+
+
+class Follows(Gateway):
+    """Follows redirects with its own token."""
+
+    def change(self) -> None:
+        """Add the token."""
+        super().change()
+        self.put("Authorization", "Bearer of-the-gateway")
+
+    def _final(self, source: io.BufferedIOBase) -> Any:
+        answer = super()._final(source)
+        if answer.status in REDIRECTS:
+            place = urlsplit(next(v for k, v in answer.headers if k == "Location"))
+            connection = http.client.HTTPConnection(place.netloc, timeout=5)
+            own = {"Authorization": self.headers["Authorization"]}
+            connection.request("POST", place.path, b"{}", own)
+            connection.getresponse()
+            connection.close()
+        return answer
+
+
+class Header(Gateway):
+    """Leaves a header out, or replaces it: ``leave-NAME`` or ``put-NAME=VALUE``."""
+
+    def change(self) -> None:
+        """Change it: a session of the stream, and what repeats a body where an argument is too."""
+        super().change()
+        verb, _, word = sys.argv[1].partition("-")
+        name, _, value = word.partition("=")
+        own = name == VERSION or (
+            self.command == "GET" if name == SESSION else MARK in self.headers
+        )
+        if name in self.headers and own:
+            self.put(name, value) if verb == "put" else self.leave(name)
+
+
+FAULTS: dict[str, type[Gateway]] = {
+    "none": Gateway,
+    "token": Token,
+    "session": Session,
+    "web": Web,
+    "cache": Cache,
+    "follows": Follows,
+}
+
+
+if __name__ == "__main__":
+    fault, port, url = sys.argv[1:]
+    server = proxy.Proxy(Endpoint(url), Recorder(None, {}, {}), int(port))
+    server.RequestHandlerClass = FAULTS.get(fault, Header)
+    with server:
+        sys.exit(until_signal(server.start))
