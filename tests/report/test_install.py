@@ -309,6 +309,37 @@ def test_a_program_that_it_runs_for_itself_runs_nothing_of_the_caller() -> None:
     assert stays == (Known.NOT_SEEN, "none was left when it had ended; beside it ran git")
 
 
+COPY: Final = "and copied the whole environment; what it looks for in that is not seen"
+
+
+@pytest.mark.parametrize(
+    ("observed", "expected"),
+    [
+        (
+            Observed(readers=("Python",), reads=("PORT", "A_API_KEY", "TOKEN")),
+            (Known.SEEN, "it asked for A_API_KEY, TOKEN; it asked for PORT, too"),
+        ),
+        (
+            Observed(readers=("Node.js",), reads=("KEYBOARD",)),
+            (Known.NOT_SEEN, "its Node.js code asked for KEYBOARD, as far as its tools were tried"),
+        ),
+        (
+            Observed(readers=("Python",), copied=True),
+            (Known.NOT_TRIED, f"its Python code asked for no variable {COPY}"),
+        ),
+        (
+            Observed(),
+            (Known.NOT_TRIED, "what it reads is seen in programs of Python and Node.js only"),
+        ),
+    ],
+    ids=["a secret", "no secret", "a copy", "another program"],
+)
+def test_the_variables_that_it_asked_for_are_named(
+    observed: Observed, expected: tuple[Known, str]
+) -> None:
+    assert known_of(Power.SECRETS, bindings=Bindings(observed=observed)) == [expected]
+
+
 def test_each_power_is_always_there() -> None:
     for facts in (Facts(), Facts(started=False)):
         assert list(dict.fromkeys(one.power for one in abilities(facts))) == list(Power)
@@ -326,6 +357,7 @@ def test_a_path_that_nobody_understood_is_not_tried() -> None:
 
 SERVER: Final = """
 import contextlib, json, os, pathlib, socket, subprocess, sys
+os.getenv("DEMO_DB_PASSWORD")
 pathlib.Path.home().joinpath(".remembers").write_text("x")
 TOOL = {"name": "execute_code", "description": "Runs Python. Set DEMO_API_KEY before.",
         "inputSchema": {"type": "object", "properties": {"code": {"type": "string"}},
@@ -365,5 +397,7 @@ def test_a_server_that_runs_code_is_never_reported_without_a_word_on_it(tmp_path
     assert seen["runs programs or code"] == "execute_code ran Python", done.stdout
     assert seen["reaches the network"].startswith("it looked for metrics.example")
     assert seen["keeps state"] == "files in its home: .remembers"
-    assert seen["needs secrets"] == "its messages name DEMO_API_KEY"
+    assert seen["needs secrets"] == (
+        "it asked for DEMO_DB_PASSWORD; its messages name DEMO_API_KEY"
+    )
     assert "by design" in done.stdout

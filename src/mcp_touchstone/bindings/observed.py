@@ -20,6 +20,9 @@ class Observed:
         astray: the number of connections that found no way out of the sandbox.
         programs: the programs that it started after its opening and that ran at the end.
         kept: the files that it made in its own home, relative to that.
+        readers: the languages of its programs whose reading of variables was seen.
+        reads: the names of the variables that these asked for.
+        copied: whether one of them copied all variables; what it looks for in that is not seen.
     """
 
     languages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -29,3 +32,6 @@ class Observed:
     astray: int = 0
     programs: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    copied: bool = False

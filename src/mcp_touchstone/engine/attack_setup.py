@@ -1,5 +1,6 @@
 """Build fixture trees and start processes in them, for attacks and for tool bindings."""
 
+import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -16,13 +17,14 @@ from mcp_touchstone.connection import answers
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.profile import CAPABILITIES, Client
 from mcp_touchstone.connection.server_profile import ServerProfile
+from mcp_touchstone.engine.launcher import inherited
 from mcp_touchstone.engine.lease import Lease, Site
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.used_server import Examples, UsedServer
 from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.samples.from_schema import words
-from mcp_touchstone.security import rlimits
+from mcp_touchstone.security import env_reads, rlimits
 from mcp_touchstone.security.attack_session import (
     AttackPayloads,
     AttackSession,
@@ -283,21 +285,35 @@ def _bind_once(
     ground = field(pool, BASE)
     current: list[Connection] = []
     watches: list[Watch] = []
+    targets = [pool.target.inside() if pool.target.started else pool.target]
+    if pool.target.started:
+        ours = inherited(os.environ, pool.target)
+        targets.append(env_reads.watched(targets[0], ground, ours))
+
+    def begin() -> Connection:
+        connection = spawn(pool, ground, revision, "bindings", targets[-1])
+        current.append(connection)
+        if pool.target.started:
+            watches.append(Watch(connection))
+        if connection.open().result is None:
+            raise LaunchError(
+                "it does not answer when it is started in the throw-away root; "
+                f"--cwd names the folder it has to be started in; {OTHER_FOLDER}"
+            )
+        for watch in watches[-1:]:
+            watch.opened()
+        return connection
 
     def get() -> Connection:
-        if not current or current[-1].gone:
-            connection = spawn(pool, ground, revision, "bindings")
-            current.append(connection)
-            if pool.target.started:
-                watches.append(Watch(connection))
-            if connection.open().result is None:
-                raise LaunchError(
-                    "it does not answer when it is started in the throw-away root; "
-                    f"--cwd names the folder it has to be started in; {OTHER_FOLDER}"
-                )
-            for watch in watches[-1:]:
-                watch.opened()
-        return current[-1]
+        if current and not current[-1].gone:
+            return current[-1]
+        try:
+            return begin()
+        except LaunchError:
+            if len(targets) == 1:
+                raise
+            targets.pop()  # our modules in it may be why
+            return begin()
 
     try:
         get()
@@ -312,6 +328,8 @@ def _bind_once(
         found = Bindings(why=str(error))
     for watch in watches:
         found = replace(found, observed=watch.close(found.observed, ground))
+    if len(targets) > 1:
+        found = replace(found, observed=env_reads.noted(found.observed, ground))
     for connection in current:
         pool.discard(connection)
     return found

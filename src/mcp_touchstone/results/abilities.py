@@ -221,9 +221,22 @@ def _stays(facts: Facts) -> _Found:
 
 
 def _secrets(facts: Facts) -> _Found:
-    if facts.needed:
-        yield Known.SEEN, f"its messages name {_names(facts.needed)}", ""
-    yield Known.NOT_TRIED, "what it reads of its environment is not observed", ""
+    seen = facts.bindings.observed
+    kept = [name for name in seen.reads if _SECRETS & {*words(name)}]
+    others = [name for name in seen.reads if name not in kept]
+    parts = [f"it asked for {_names(kept)}"] if kept else []
+    parts += [f"its messages name {_names(facts.needed)}"] if facts.needed else []
+    parts += [f"it asked for {_names(others)}, too"] if kept and others else []
+    if parts:
+        yield Known.SEEN, "; ".join(parts), ""
+    by = " and ".join(seen.readers)
+    asked = f"its {by} code asked for {_names(seen.reads) or 'no variable'}"
+    if seen.copied:
+        whole = "and copied the whole environment; what it looks for in that is not seen"
+        yield Known.NOT_TRIED, f"{asked} {whole}", ""
+    elif by:
+        yield Known.NOT_SEEN, f"{asked}, as far as its tools were tried", ""
+    yield Known.NOT_TRIED, "what it reads is seen in programs of Python and Node.js only", ""
 
 
 def _client(facts: Facts) -> _Found:
@@ -251,6 +264,10 @@ _NETWORK: Final = frozenset(
     {"fetch", "http", "url", "web", "browser", "browse", "download", "upload", "scrape", "crawl"}
 )
 _URLS: Final = frozenset({"url", "urls", "uri", "website", "webpage", "href"})
+_SECRETS: Final = frozenset(
+    {"key", "keys", "apikey", "token", "tokens", "secret", "secrets", "password", "passwd"}
+    | {"passphrase", "credential", "credentials", "pat", "dsn"}
+)
 _DELETING: Final = frozenset(
     {"delete", "remove", "unlink", "rm", "trash", "purge", "destroy", "drop", "wipe", "erase"}
 )

@@ -6,6 +6,7 @@ counts the connections that find no way out. No connection is made.
 
 import contextlib
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +28,7 @@ RESOLVER: Final = Path("/etc/resolv.conf")
 PATIENCE: Final = 5.0
 """Seconds to wait for the start of a process in its sandbox."""
 
-OWN: Final = re.compile(rf"{NAME_MARK}|{CANARY}|\.(npm|cache/(node|uv|pip))(/|$)")
+OWN: Final = re.compile(rf"{NAME_MARK}|{CANARY}|\.(npm|cache/(node|uv|pip)|mcp-touchstone)(/|$)")
 """Files in the home of a server that are ours, or caches of launchers."""
 
 
@@ -53,14 +54,13 @@ class Watch:
         if self._server is not None:
             self._server.close()
         hosts = dict.fromkeys([*known.hosts, *filter(None, asked)])
-        return Observed(
-            known.languages,
-            known.tried_code,
-            known.watched or self._server is not None,
-            tuple(hosts)[:MOST],
-            known.astray + astray,
-            tuple(dict.fromkeys([*known.programs, *names]))[:MOST],
-            _kept(ground),
+        return replace(
+            known,
+            watched=known.watched or self._server is not None,
+            hosts=tuple(hosts)[:MOST],
+            astray=known.astray + astray,
+            programs=tuple(dict.fromkeys([*known.programs, *names]))[:MOST],
+            kept=_kept(ground),
         )
 
 
