@@ -34,6 +34,10 @@ TOKENS = re.compile(
 )
 """Variables with which a server could act as the job: not for it, unless ``headers`` names them."""
 
+STATEMENT, PREDICATE, SUBJECTS = "statement.json", "predicate.json", "subjects.txt"
+MOST_SUBJECTS = 1024
+"""Subjects that actions/attest takes."""
+
 MOST_NAMED = 5
 """Broken rules that an annotation names."""
 
@@ -69,6 +73,8 @@ def arguments(reports: Path) -> list[str]:
     for name in FOR_SERVERS if client else ():
         if given(name):
             raise InputError(f"inputs client and {name}: {name} is for a server; keep one")
+    if client and attests():
+        raise InputError("inputs client and attest: attest is for a server; keep one")
     if client:
         server = ["--", *client]
     if not server and not given("config") and not configured(Path()):
@@ -80,6 +86,7 @@ def arguments(reports: Path) -> list[str]:
     words += [f"--for={client}" for client in words_of("for")]
     words += [f"--fail-on={floor}" for floor in words_of("fail-on")]
     words += [f"--report={kind}:{reports / name}" for kind, name in REPORTS.items()]
+    words += [f"--attest={reports / STATEMENT}"] if attests() else []
     words += words_of("arguments")
     return [*words, *server]
 
@@ -149,6 +156,42 @@ def judge(words: list[str], name: str = "check") -> tuple[int, str]:
     return done.returncode, done.stderr.strip().rpartition("\n")[2]
 
 
+def attests() -> bool:
+    """Whether the verdicts are attested."""
+    return given("attest").lower() == "true"
+
+
+def split(statement: Path) -> dict[str, object]:
+    """Write what actions/attest takes of a statement beside it; return the outputs that name it.
+
+    https://github.com/actions/attest/blob/v4.2.2/action.yml: a predicate, and a file of checksums.
+
+    Raises:
+        InputError: it has too many subjects.
+    """
+    if not statement.exists():
+        return {}
+    made = json.loads(statement.read_text("utf-8"))
+    lines = [
+        # a name of a file may hold a line break, which would make another subject of it
+        f"{digest} *{json.dumps(one['name'], ensure_ascii=False)[1:-1]}\n"
+        for one in made["subject"]
+        for digest in one["digest"].values()
+    ]
+    if len(lines) > MOST_SUBJECTS:
+        raise InputError(
+            f"input attest: the package has {len(lines)} files, and actions/attest takes "
+            f"{MOST_SUBJECTS}; sign the statement with --attest and --sign instead"
+        )
+    places = {
+        "predicate": statement.with_name(PREDICATE),
+        "subjects": statement.with_name(SUBJECTS),
+    }
+    places["predicate"].write_text(json.dumps(made["predicate"]), "utf-8")
+    places["subjects"].write_text("".join(lines), "utf-8")
+    return dict(places)
+
+
 def verdict(reports: Path, complaint: str) -> str:
     """Return the result in one line; for several targets it counts those that failed."""
     try:
@@ -176,13 +219,14 @@ def append(variable: str, text: str) -> None:
         file.write(text)
 
 
-def tell(code: int, said: str, reports: Path) -> None:
+def tell(code: int, said: str, reports: Path, attested: dict[str, object]) -> None:
     """Write the outputs, the job summary and, where the check fails, an annotation."""
     outputs: dict[str, object] = {
         "exit-code": code,
         "verdict": said,
         "reports": reports,
         "sarif": reports / REPORTS["sarif"] if (reports / REPORTS["sarif"]).exists() else "",
+        **attested,
     }
     append("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in outputs.items()))
     if given("summary").lower() != "false":
@@ -200,6 +244,7 @@ def tell(code: int, said: str, reports: Path) -> None:
 def main() -> int:
     """Check the server or client; return the exit status."""
     reports = Path(tempfile.mkdtemp(prefix="mcp-touchstone-", dir=os.environ["RUNNER_TEMP"]))
+    attested: dict[str, object] = {}
     try:
         command = "client" if given("client") else "check"
         code, complaint = judge(arguments(reports), command)
@@ -209,9 +254,10 @@ def main() -> int:
             differs, complaint = judge(recorded, "golden")
             code = max(code, differs)
             said += f"; {complaint or GOLDEN}" if differs else ""
+        attested = split(reports / STATEMENT)
     except InputError as error:
         code, said = 2, str(error)
-    tell(code, said, reports)
+    tell(code, said, reports, attested)
     return code
 
 

@@ -16,6 +16,7 @@ import pytest
 import yaml
 from pytest_subprocess import FakeProcess
 
+from mcp_touchstone.report import attest
 from tests.cases import cases
 from tests.commands import ran
 from tests.conftest import HERE, mutant_command
@@ -156,6 +157,7 @@ def test_conforming_server_passes_the_step(tmp_path: Path) -> None:
         "judge",
         command=f"{server} {{root}}",
         arguments="--select ping --revision '2025-11-25'",
+        attest="true",
     )
 
     assert done.code == 0, done.log
@@ -163,7 +165,15 @@ def test_conforming_server_passes_the_step(tmp_path: Path) -> None:
     assert done.outputs["verdict"].startswith("passed, ")
     assert done.summary.startswith("## MCP: passed\n")
     reports = Path(done.outputs["reports"])
-    assert {path.name for path in reports.iterdir()} == set(script("judge").REPORTS.values())
+    attested = {"statement.json", "predicate.json", "subjects.txt"}
+    assert {path.name for path in reports.iterdir()} == attested | {
+        *script("judge").REPORTS.values()
+    }
+    statement = json.loads((reports / "statement.json").read_text("utf-8"))
+    predicate = json.loads(Path(done.outputs["predicate"]).read_text("utf-8"))
+    lines = Path(done.outputs["subjects"]).read_text("utf-8").splitlines()
+    assert predicate == statement["predicate"]
+    assert lines == [f"{one['digest']['sha256']} *{one['name']}" for one in statement["subject"]]
     assert done.outputs["sarif"] == str(reports / "report.sarif")
     assert json.loads((reports / "report.json").read_text("utf-8"))["summary"]["exit_code"] == 0
     assert "::error" not in done.log
@@ -200,6 +210,29 @@ def test_the_annotation_names_what_fails_the_gate(tmp_path: Path) -> None:
 
 
 @needs_bash
+def test_the_predicate_goes_to_the_action_that_attests() -> None:
+    (step,) = (one for one in steps() if "actions/attest@" in one.get("uses", ""))
+
+    # inputs of https://github.com/actions/attest/blob/v4.2.2/action.yml
+    assert set(step["with"]) == {"subject-checksums", "predicate-type", "predicate-path"}
+    assert step["with"]["predicate-type"] == attest.PREDICATE
+    assert "inputs.attest == 'true'" in step["if"]
+
+
+def test_subjects_for_the_attestation_are_one_a_line_and_not_too_many(tmp_path: Path) -> None:
+    path = tmp_path / "statement.json"
+    one = {"name": "a\n0000 *b", "digest": {"sha512": "00" * 64}}
+    judge = script("judge")
+    path.write_text(json.dumps({"predicate": {}, "subject": [one]}), "utf-8")
+    found = judge.split(path)
+
+    assert found["subjects"].read_text("utf-8") == f"{'00' * 64} *a\\n0000 *b\n"
+    assert judge.split(tmp_path / "none") == {}
+    path.write_text(json.dumps({"predicate": {}, "subject": [one] * 1025}), "utf-8")
+    with pytest.raises(judge.InputError, match="1025 files"):
+        judge.split(path)
+
+
 def test_url_and_headers_become_options(monkeypatch: pytest.MonkeyPatch) -> None:
     judge = script("judge")
     monkeypatch.setenv("INPUT_URL", "http://127.0.0.1:8000/mcp")

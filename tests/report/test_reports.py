@@ -114,6 +114,21 @@ def test_sarif_fingerprint_depends_only_on_the_rule() -> None:
     assert len({str(r["partialFingerprints"]) for r in results(later).values()}) == 3
 
 
+def test_sarif_relates_each_threat_to_its_weaknesses_and_a_clause_to_none() -> None:
+    attacked = run_of({("traversal-dotdot", NEW): Outcome.FAIL}, {"scenario": "s"})
+    (log,) = sarif.document(attacked)["runs"]
+    (rule,) = log["tool"]["driver"]["rules"]
+    (taxonomy,) = log["taxonomies"]
+    named = [one["target"]["id"] for one in rule["relationships"]]
+
+    assert named == ["22", "23", "24", "27", "57"] == [one["id"] for one in taxonomy["taxa"]]
+    assert rule["relationships"][0]["target"]["toolComponent"] == {"name": "CWE", "index": 0}
+    assert log["tool"]["driver"]["supportedTaxonomies"] == [{"name": "CWE", "index": 0}]
+    (log,) = sarif.document(run({(PING, NEW): Outcome.FAIL}))["runs"]
+    assert "taxonomies" not in log
+    assert "relationships" not in log["tool"]["driver"]["rules"][0]
+
+
 def test_sarif_marks_new_findings() -> None:
     for change, word in ((Change.NEW, "new"), (Change.OPEN, "unchanged")):
         made = run({(PING, NEW): Outcome.FAIL}, since=since(change))

@@ -125,6 +125,12 @@ class Threat(Clause):
         """Its weight in a report."""
         return str(self.severity)
 
+    @property
+    def weakness(self) -> str:
+        """Its weaknesses and its entries of the OWASP list, as text."""
+        names = [f"CWE-{number}" for number in self.cwe]
+        return ", ".join([*names, *(f"OWASP {one}" for one in self.owasp)])
+
     def links(self, revision: str) -> tuple[str, ...]:
         """Return its weaknesses; they are the same in every revision."""
         del revision

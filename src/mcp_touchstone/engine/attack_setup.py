@@ -318,7 +318,14 @@ def _bind_once(
     try:
         get()
         named = [name for name, _ in pool.target.call]
-        binder = Binder(get, ground, named, lambda tool: may_call(tool, pool.target), runs=runs)
+        binder = Binder(
+            get,
+            ground,
+            named,
+            lambda tool: may_call(tool, pool.target),
+            runs=runs,
+            offline=pool.target.method is not None and not pool.target.online,
+        )
         found = Bindings()
         if files:
             found = binder.find(profile.spoken[revision], pool.target.bindings)

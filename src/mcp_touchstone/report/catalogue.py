@@ -109,6 +109,7 @@ def explain(clause_id: str) -> None:
         _paragraph("attacks", f"{clause.tier}: {MEANING[clause.tier]}")
         _paragraph("effect", clause.effect)
         _paragraph("cause", clause.cause)
+        _paragraph("weakness", clause.weakness)
     else:
         _paragraph("level", f"{clause.level}; breaking it is {breach}")
         _paragraph("revisions", ", ".join(clause.revisions))

@@ -145,11 +145,6 @@ def _of_threat(text: Callable[[Threat], str]) -> Callable[[Finding], Sequence[st
     return lambda f: [text(f.clause)] if isinstance(f.clause, Threat) else []
 
 
-def _weakness(threat: Threat) -> str:
-    names = [f"CWE-{number}" for number in threat.cwe]
-    return ", ".join([*names, *(f"OWASP {one}" for one in threat.owasp)])
-
-
 def _tools(finding: Finding) -> list[tuple[str, str]]:
     rows = (row for tool in finding.judgement.tools for row in tool.rows())
     return [(name, plural(count, "payload")) for name, count in rows]
@@ -182,7 +177,7 @@ _LINES: Final[Mapping[str, Callable[[Finding], Sequence[str]]]] = {
     "revision": lambda f: [", ".join(f.revisions)],
     "effect": _of_threat(lambda threat: threat.effect),
     "cause": _of_threat(lambda threat: threat.cause),
-    "weakness": _of_threat(_weakness),
+    "weakness": _of_threat(lambda threat: threat.weakness),
     "seen in": lambda f: [", ".join(seen_in(f.clause.id))],
     "advisory": lambda f: f.advisories,
     "spec": lambda f: [] if isinstance(f.clause, Threat) else f.clause.links(f.judgement.revision),

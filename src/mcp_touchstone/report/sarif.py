@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import Clause
-from mcp_touchstone.catalog.threat import OWASP, Severity, Threat
+from mcp_touchstone.catalog.threat import CWE, OWASP, Severity, Threat
 from mcp_touchstone.report.digest import again, findings
 from mcp_touchstone.report.finding import Finding
 from mcp_touchstone.report.text import cut, window
@@ -26,6 +26,7 @@ SCHEMA: Final = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 HOME: Final = "https://modelcontextprotocol.io/specification"
+TAXONOMY: Final = {"name": "CWE", "index": 0}
 FINGERPRINT: Final = "mcpTouchstoneRule/v1"
 
 _LEVELS: Final = {Outcome.FAIL: "error", Outcome.WARN: "warning", Outcome.NOTE: "note"}
@@ -46,6 +47,7 @@ def document(run: Run) -> dict[str, Any]:
     """Build the log."""
     rules = {verdict.clause.id: verdict.clause for verdict in run.verdicts}
     places = {name: number for number, name in enumerate(rules)}
+    weaknesses = sorted({number for clause in rules.values() for number in _weaknesses(clause)})
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -57,8 +59,10 @@ def document(run: Run) -> dict[str, Any]:
                         "semanticVersion": __version__,
                         "version": __version__,
                         "rules": [_rule(clause) for clause in rules.values()],
+                        **({"supportedTaxonomies": [dict(TAXONOMY)]} if weaknesses else {}),
                     }
                 },
+                **({"taxonomies": [_taxonomy(weaknesses)]} if weaknesses else {}),
                 "invocations": [_invocation(run, places)],
                 "results": [_result(run, found, places) for found in _found(run)],
                 "columnKind": "unicodeCodePoints",
@@ -75,6 +79,28 @@ def render(run: Run) -> str:
 def fingerprint(rule: str) -> str:
     """Return a fingerprint made of the rule alone: nothing else can change it."""
     return hashlib.sha256(rule.encode()).hexdigest()[:32]
+
+
+def _weaknesses(clause: Clause) -> tuple[int, ...]:
+    """Return the numbers of the weaknesses (CWE) that a rule is about."""
+    return clause.cwe if isinstance(clause, Threat) else ()
+
+
+def _taxonomy(weaknesses: list[int]) -> dict[str, Any]:
+    """Return the weaknesses as a taxonomy, SARIF 2.1.0, section 3.19.3."""
+    return {
+        "name": TAXONOMY["name"],
+        "organization": "MITRE",
+        "informationUri": "https://cwe.mitre.org/",
+        "shortDescription": {"text": "The Common Weakness Enumeration"},
+        "isComprehensive": False,
+        "taxa": [{"id": str(number), "helpUri": CWE.format(number)} for number in weaknesses],
+    }
+
+
+def _relationship(number: int) -> dict[str, Any]:
+    """Return that a weakness includes what a rule is about; each result has it then, too."""
+    return {"target": {"id": str(number), "toolComponent": dict(TAXONOMY)}, "kinds": ["superset"]}
 
 
 def _found(run: Run) -> Iterator[list[Finding]]:
@@ -123,6 +149,7 @@ def _rule(clause: Clause) -> dict[str, Any]:
         },
         "helpUri": links[0] if links else OWASP if threat else HOME,
         "defaultConfiguration": {"level": level},
+        **({"relationships": [_relationship(one) for one in threat.cwe]} if threat else {}),
         "properties": {"tags": list(dict.fromkeys(tags)), **properties},
     }
 

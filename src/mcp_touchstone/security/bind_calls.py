@@ -3,7 +3,7 @@
 import contextlib
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from mcp_touchstone.bindings.argument_roles import ArgumentRole, Pointer, assemble, flat
@@ -15,7 +15,7 @@ from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.pending import read_pages
 from mcp_touchstone.connection.server_profile import Spoken
 from mcp_touchstone.runtime.safe_path import SafePath
-from mcp_touchstone.samples.from_schema import BRIEF, Places, required
+from mcp_touchstone.samples.from_schema import BRIEF, Places, candidates, required
 from mcp_touchstone.security import bind_commands
 from mcp_touchstone.security.fixture_tree import FixtureTree, commit_name
 from mcp_touchstone.transport.process import LaunchError, now
@@ -26,6 +26,9 @@ BUDGET: Final = 60.0
 
 HANGS: Final = 3
 """Number of unanswered calls after which no more calls are tried."""
+
+OTHERS: Final = 20
+"""Greatest number of tools that are called only to see what they do beside answering."""
 
 PAGES: Final = 10
 
@@ -146,6 +149,13 @@ class ToolCalls:
         schema = tool.get("inputSchema")
         values = self.field.documents.of(self.naming.suffix).values or {}
         return {(n,): values[flat(n)] for n in required(schema) if flat(n) in values}
+
+    def others(self, tools: Iterable[Mapping[str, Any]]) -> None:
+        """Call some of the tools once that no search has called, with made-up arguments."""
+        left = [tool for tool in tools if tool["name"] not in self.said]
+        for tool in left[:OTHERS]:
+            for arguments in candidates(tool.get("inputSchema"), self._places)[:1]:
+                self.ask("tools/call", {"name": tool["name"], "arguments": arguments})
 
     def ask(self, method: str, params: dict[str, Any]) -> Reply:
         """Send a request, unless no more calls are tried."""

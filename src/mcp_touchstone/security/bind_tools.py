@@ -69,6 +69,7 @@ class Binder:
         may_call: Callable[[Mapping[str, Any]], bool] = lambda _tool: True,
         *,
         runs: bool = False,
+        offline: bool = False,
     ) -> None:
         """Create it, and make its folder in the root.
 
@@ -76,11 +77,14 @@ class Binder:
             named: names of the tools that may be called although their names suggest danger.
             may_call: returns whether a tool may be called without a declaration of the user.
             runs: whether to find tools that run programs, too.
+            offline: whether it has a sandbox without network: then all other tools are called too,
+                so that one sees what they look for.
         """
         self._field = field
         self._named_tools = set(named)
         self._may_call = may_call
         self._runs = runs
+        self._offline = offline
         self._calls = ToolCalls(get, field)
         self._names = NameSearch(self._calls)
         self._effects = Effects(self._calls, self._names)
@@ -126,6 +130,8 @@ class Binder:
             why = "no tool and no resource gave back, listed or changed a file of the root"
             if any(map(seems_refused, self._calls.said.values())):
                 why += f"; {OTHER_FOLDER}"
+        if self._offline:
+            self._calls.others(tools)
         tried = [tool["name"] for tool in tools if any(more_ways(tool, self._named_tools))]
         bound = {binding.tool for binding in found}
         unbound = tuple(name for name in tried if name not in bound)
