@@ -41,7 +41,7 @@ GOOD: Final = {
         "required": ["path"],
         "additionalProperties": False,
     },
-    "annotations": HINTS,
+    "annotations": {**HINTS, "title": "Read a note"},
 }
 
 
@@ -67,7 +67,6 @@ ARRAY: Final = {"type": "array"}
 PAIR: Final = {"type": "array", "items": [{"type": "string"}, {"type": "number"}]}
 BESIDE: Final = {"$ref": "#/$defs/a", "type": "string"}
 ONE_OF: Final = {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
-UNTITLED: Final = {key: value for key, value in GOOD.items() if key != "title"}
 
 LISTS: Final[dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
     "claude/tool-name-characters": ([tool(name="notes.read")], [tool(name="Notes-read_1")]),
@@ -85,10 +84,11 @@ LISTS: Final[dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
         [tool(description="d" * 2049)],
         [tool(description="d" * 2048), tool(description=None)],
     ),
-    "claude-directory/title": (
-        [UNTITLED, tool(title=""), tool(title=1)],
-        [GOOD, {**UNTITLED, "annotations": {**HINTS, "title": "Read"}}],
+    "claude-directory/annotations-title": (
+        [tool(annotations=HINTS), tool(annotations={"title": ""}), tool(annotations={"title": 1})],
+        [tool(annotations={**HINTS, "title": "Read"})],
     ),
+    "docker/lists-tools": ([], [GOOD]),
     "claude-directory/hints": (
         [tool(annotations={}), tool(annotations={"readOnlyHint": "yes"}), tool(annotations=1)],
         [tool(annotations={"readOnlyHint": False}), tool(annotations={"destructiveHint": True})],
@@ -169,7 +169,7 @@ def test_every_rule_has_a_bad_list_and_a_good_one() -> None:
 @pytest.mark.parametrize("name", LISTS)
 def test_a_rule_applies_to_each_bad_list_and_to_no_good_one(name: str) -> None:
     bad, good = LISTS[name]
-    counted = RULES[name].measures == "tool-count"
+    counted = RULES[name].measures in {"tool-count", "no-tools"}
 
     for tools in [bad] if counted else [[one] for one in bad]:
         assert name in applied(notes_on(tools))
@@ -235,7 +235,7 @@ def test_nothing_is_measured_without_a_list_and_that_is_said() -> None:
     assert {client.answer for client in found.clients} == {"not measured"}
     assert found.losing == []
     reasons = {client.unmeasured for client in found.clients}
-    assert reasons == {notes.UNOPENED, notes.NO_RECORD}
+    assert reasons == {notes.UNOPENED, notes.NO_RECORD, notes.BY_HAND}
     (vscode,) = notes_on([], "vscode").clients
     assert (vscode.answer, vscode.unmeasured) == ("not measured", notes.NOTHING)
 
@@ -293,7 +293,30 @@ def test_wrong_words_are_one_line(
 
 def test_words_name_profiles_once() -> None:
     assert load.chosen(("cursor,vscode", "cursor")) == ("cursor", "vscode")
+    directories = ("claude-directory", "docker", "github", "openai-directory", "registry")
+    assert load.chosen(("directories", "docker")) == directories
     assert load.chosen(("cursor", "all")) == ("cursor", *(n for n in load.names() if n != "cursor"))
+
+
+def test_a_directory_lists_what_passed_and_what_only_a_person_can_confirm() -> None:
+    bad = tool(annotations=HINTS)
+    made = run_with(notes_on([bad], "claude-directory", "github", "cursor"))
+    rows = [(label, text.split(":")[0]) for _, label, text in clients.lines(made)]
+    claude, github, cursor = machine.document(made)["clients"]["profiles"]
+
+    assert rows[:4] == [
+        ("claude-directory", "refused because of 1 of 1 tools"),
+        ("refused", "claude-directory/annotations-title"),
+        ("passed", "claude-directory/hints"),
+        ("passed", "claude-directory/tool-name-length"),
+    ]
+    assert [label for label, _ in rows[4:]].count("by hand") == len(
+        claude["boxes"] + github["boxes"]
+    )
+    assert claude["passed"] == ["claude-directory/hints", "claude-directory/tool-name-length"]
+    assert (github["answer"], github["passed"]) == ("not measured", [])
+    assert "boxes" not in cursor
+    assert claude["boxes"][0]["source"].startswith("https://")
 
 
 def test_hostile_names_stay_data_in_every_report() -> None:

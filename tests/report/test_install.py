@@ -124,6 +124,11 @@ ROWS: Final[dict[str, tuple[Run, Word, str]]] = {
     "leftovers": (judged(PASSED, has(Power.STAYS)), Word.ONLY_IF, "ends the processes"),
     "secrets": (judged(PASSED, has(Power.SECRETS)), Word.ONLY_IF, "made for it alone"),
     "questions": (judged(PASSED, has(Power.CLIENT)), Word.ONLY_IF, "asks your client"),
+    "code in a run with a gap": (
+        judged(PASSED, has(Power.CODE, "q ran SQL"), unattacked=True, unbound="none"),
+        Word.REVIEW,
+        "(q ran SQL); not all was judged: no file tool was attacked",
+    ),
     "files of its own": (judged(PASSED, has(Power.STATE)), Word.NO_FINDING, "none was found"),
 }
 """What a run came to -> the run, its word, and a part of its reasons."""
@@ -247,6 +252,16 @@ def test_what_was_seen_comes_before_what_is_declared() -> None:
         (Known.SEEN, "execute_code ran Python, SQL; shell ran programs"),
         (Known.DECLARED, "by name and arguments: run_command"),
     ]
+
+
+def test_what_code_can_do_is_never_said_to_be_tried() -> None:
+    ran = Bindings(tries=True, observed=Observed({"q": ("SQL",)}, tried_code=True, watched=True))
+    found = {one.power: one for one in abilities(Facts(tools=[tool("q", "sql")], bindings=ran))}
+
+    for power in (Power.NETWORK, Power.OUTSIDE, Power.DELETES, Power.STATE, Power.STAYS):
+        assert found[power].known is Known.NOT_TRIED
+        assert found[power].text.endswith("; the code that it runs may")
+    assert found[Power.CODE].known is Known.SEEN
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ class Observed:
         astray: the number of connections that found no way out of the sandbox.
         programs: the programs that it started after its opening and that ran at the end.
         kept: the files that it made in its own home, relative to that.
+        began: the files that it made in its folder before a tool was called.
         readers: the languages of its programs whose reading of variables was seen.
         reads: the names of the variables that these asked for.
         copied: whether one of them copied all variables; what it looks for in that is not seen.
@@ -32,6 +33,7 @@ class Observed:
     astray: int = 0
     programs: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    began: tuple[str, ...] = ()
     readers: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     copied: bool = False

@@ -95,7 +95,7 @@ def known_clients() -> list[str]:
     """Return the names of all profiles, and the word for all of them."""
     from mcp_touchstone.profiles import load  # noqa: PLC0415  (for help and completion only)
 
-    return [*load.names(), load.ALL]
+    return [*load.names(), load.DIRECTORIES, load.ALL]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ from mcp_touchstone.security.attack_session import (
 from mcp_touchstone.security.bind_tools import Binder, may_call
 from mcp_touchstone.security.fixture_tree import ALWAYS, FixtureTree
 from mcp_touchstone.security.payload import CANARY
-from mcp_touchstone.security.watch import Watch
+from mcp_touchstone.security.watch import Watch, names_in
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.process import LaunchError
 from mcp_touchstone.wire.framing import object_in
@@ -291,10 +291,11 @@ def _bind_once(
         targets.append(env_reads.watched(targets[0], ground, ours))
 
     def begin() -> Connection:
+        there = names_in(ground)
         connection = spawn(pool, ground, revision, "bindings", targets[-1])
         current.append(connection)
         if pool.target.started:
-            watches.append(Watch(connection))
+            watches.append(Watch(connection, ground, there))
         if connection.open().result is None:
             raise LaunchError(
                 "it does not answer when it is started in the throw-away root; "
@@ -334,7 +335,7 @@ def _bind_once(
     except (LaunchError, OSError) as error:  # OSError: the server removed or replaced our files
         found = Bindings(why=str(error))
     for watch in watches:
-        found = replace(found, observed=watch.close(found.observed, ground))
+        found = replace(found, observed=watch.close(found.observed))
     if len(targets) > 1:
         found = replace(found, observed=env_reads.noted(found.observed, ground))
     for connection in current:

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mcp_touchstone.bindings.binding import Bindings
+from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.revision import META
+from mcp_touchstone.catalog.threat import Promise, Threat
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.server_profile import FAILED_CALL, ServerProfile
 from mcp_touchstone.results.abilities import Facts, takes_url
@@ -49,7 +51,7 @@ def facts(
         if verdict.clause.chapter == "urls" and verdict.outcome not in _NOTHING:
             takers = [name for name, tool in tools.items() if takes_url(tool)]
             fetched |= dict.fromkeys(verdict.tools or takers)
-        elif verdict.clause.group == "containment" and verdict.outcome is Outcome.FAIL:
+        elif verdict.outcome is Outcome.FAIL and _leaves(verdict.clause):
             escapes[verdict.clause.id] = None
     return Facts(
         started=bool(profile.spoken),
@@ -63,6 +65,17 @@ def facts(
         **known,
     )
 
+
+def _leaves(clause: Clause) -> bool:
+    """Return whether a finding shows that files outside the root were reached."""
+    within = isinstance(clause, Threat) and clause.promise is Promise.CONTAINMENT
+    runs = clause.chapter in _PROGRAMS or clause.id in _OF_REPOSITORIES
+    return within and clause.group == "containment" and not runs
+
+
+_PROGRAMS: Final = frozenset({"commands", "injection"})
+_OF_REPOSITORIES: Final = frozenset({"repositories-programs", "repositories-hooks"})
+"""Threats that run programs; these are on the promise to stay inside, too."""
 
 _NOTHING: Final = frozenset({Outcome.UNSEEN, Outcome.BROKEN})
 """Outcomes that show nothing."""

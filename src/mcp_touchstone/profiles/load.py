@@ -9,14 +9,19 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import CatalogueError, check_keys, nearest
 from mcp_touchstone.profiles.measure import MEASURES
-from mcp_touchstone.profiles.rule import Effect, Profile, Rule
+from mcp_touchstone.profiles.rule import Box, Effect, Profile, Rule
 
 HERE: Final = Path(__file__).parent
 
 ALL: Final = "all"
 """The word for every profile."""
 
-_PROFILE_KEYS: Final = {"name": "string", "summary": "string", "rule": "array of tables"}
+DIRECTORIES: Final = "directories"
+"""The word for every profile of a directory."""
+
+_TABLES: Final = dict.fromkeys(("rule", "box"), "array of tables")
+_PROFILE_KEYS: Final = {"name": "string", "summary": "string", **_TABLES}
+_BOX_KEYS: Final = {"says": "string", "source": "string", "read": "date"}
 _TEXTS: Final = ("id", "measures", "effect", "says", "cure", "source", "version")
 _RULE_KEYS: Final = {
     **dict.fromkeys((*_TEXTS, "pattern", "prefix"), "string"),
@@ -33,17 +38,21 @@ def names() -> tuple[str, ...]:
 
 
 def chosen(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the profiles that words such as ``vscode,cursor`` and ``all`` name, each once.
+    """Return the profiles that words such as ``vscode,cursor`` and ``directories`` name, each once.
 
     Raises:
         ValueError: a name is unknown; the message has the nearest one.
     """
     found: dict[str, None] = {}
     for name in (name.strip() for word in words for name in word.split(",")):
-        if name != ALL and name not in names():
-            hint = nearest(name, names()) or f"; choose from {', '.join((*names(), ALL))}"
+        known = (*names(), DIRECTORIES, ALL)
+        if name not in known:
+            hint = nearest(name, known) or f"; choose from {', '.join(known)}"
             raise ValueError(f"no client is called {name!r}{hint}")
-        found |= dict.fromkeys(names() if name == ALL else [name])
+        if name == DIRECTORIES:
+            found |= dict.fromkeys(one for one in names() if profile(one).boxes)
+        else:
+            found |= dict.fromkeys(names() if name == ALL else [name])
     return tuple(found)
 
 
@@ -67,7 +76,16 @@ def parse(client: str, table: Mapping[str, Any]) -> Profile:
     where = f"profiles/{client}.toml"
     check_keys(table, _PROFILE_KEYS, ("name", "summary"), where)
     rules = tuple(_rules(client, table.get("rule", []), where))
-    return Profile(client, table["name"], table["summary"], rules)
+    boxes = tuple(_boxes(table.get("box", []), where))
+    return Profile(client, table["name"], table["summary"], rules, boxes)
+
+
+def _boxes(rows: list[dict[str, Any]], where: str) -> Iterator[Box]:
+    for row in rows:
+        check_keys(row, _BOX_KEYS, tuple(_BOX_KEYS), f"{where}: a box")
+        if not row["source"].startswith("https://"):
+            raise CatalogueError(f"{where}: {row['says']!r}: source is no address")
+        yield Box(**row)
 
 
 def _rules(client: str, rows: list[dict[str, Any]], where: str) -> Iterator[Rule]:

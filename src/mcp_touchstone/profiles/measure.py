@@ -138,10 +138,8 @@ def _unhinted(tool: Json, rule: Rule) -> list[str]:
     return [one for one in rule.words if not isinstance(_hint(tool, one), bool)]
 
 
-def _untitled(tool: Json, _rule: Rule) -> bool:
-    return not any(
-        one and isinstance(one, str) for one in (tool.get("title"), _hint(tool, "title"))
-    )
+def _annotation_title(tool: Json, _rule: Rule) -> bool:
+    return not (isinstance(title := _hint(tool, "title"), str) and title)
 
 
 def _keys(schema: Json, rule: Rule) -> list[str]:
@@ -174,6 +172,9 @@ def _is_array(node: Json) -> bool:
     return node.get("type") == "array"
 
 
+NO_TOOLS: Final = "no-tools"
+"""The only kind of tools that is measured on a server without them."""
+
 MEASURES: Final[dict[str, Measure]] = {
     "tool-name-characters": _on_tools(
         "characters of tool names", lambda t, r: not re.fullmatch(r.pattern, t["name"]), "pattern"
@@ -187,8 +188,9 @@ MEASURES: Final[dict[str, Measure]] = {
     "instructions-length": _on_server(
         "length of the instructions", lambda s, r: _long(s.instructions, r), "limit"
     ),
+    NO_TOOLS: _on_server("a server that lists no tools", lambda s, _r: not s.tools),
     "tool-count": _on_server("number of tools", _many, "limit"),
-    "title": _on_tools("tools without a title", _untitled),
+    "annotation-title": _on_tools("tools without a title in their annotations", _annotation_title),
     "all-hints": _on_tools(
         "tools without one of the hints",
         lambda t, r: ", ".join(f"without {one}" for one in _unhinted(t, r)),

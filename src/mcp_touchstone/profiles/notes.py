@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.profiles.load import profile
-from mcp_touchstone.profiles.measure import MEASURES, ServerFacts
+from mcp_touchstone.profiles.measure import MEASURES, NO_TOOLS, ServerFacts
 from mcp_touchstone.profiles.rule import Effect, Rule
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ def _for_all(kind: str, rules: Sequence[Rule], server: str) -> str:
     return "What suits the strictest of them suits all."
 
 
+BY_HAND: Final = "it makes no screen by machine that is known"
 UNOPENED: Final = "the server could not be opened"
 NOTHING: Final = "the server listed no tools"
 NO_RECORD: Final = "its rules are about a registry record: name it with --from server.json"
@@ -161,10 +162,13 @@ def _seen(revision: str, one: "Spoken", record: Mapping[str, Any] | None) -> Ser
 
 def _client(client: str, seen: ServerFacts) -> ClientNotes:
     known = profile(client)
+    if not known.rules:
+        return ClientNotes(client, known.name, unmeasured=BY_HAND)
     of_record = all(MEASURES[rule.measures].of_record for rule in known.rules)
     if of_record and seen.record is None:
         return ClientNotes(client, known.name, unmeasured=NO_RECORD)
-    if not of_record and not seen.tools:
+    wants_tools = not any(rule.measures == NO_TOOLS for rule in known.rules)
+    if not of_record and not seen.tools and (wants_tools or not seen.revision):
         return ClientNotes(client, known.name, unmeasured=NOTHING if seen.revision else UNOPENED)
     found = [
         Note(rule, what)

@@ -15,6 +15,12 @@ A profile has ``name``, ``summary`` and a list of ``[[rule]]`` tables. Each rule
     source    address of the text or the code that says so
     read      date on which the source was last read
     version   version of the client, or the date of the text, if there is none
+
+A directory has a list of ``[[box]]`` tables, too: what only a person can confirm to it.
+
+    says      what has to be so, as a sentence
+    source    address of the text that says so
+    read      date on which the source was last read
 """
 
 import datetime as dt
@@ -93,10 +99,20 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Box:
+    """What only a person can confirm; the docstring of this module describes the attributes."""
+
+    says: str
+    source: str
+    read: dt.date
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
-    """The rules of one client or directory."""
+    """The rules of one client or directory; only directories have boxes."""
 
     id: str
     name: str
     summary: str
     rules: tuple[Rule, ...]
+    boxes: tuple[Box, ...] = ()

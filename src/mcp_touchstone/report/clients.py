@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from mcp_touchstone.profiles.load import rule
+from mcp_touchstone.profiles.load import profile, rule
 from mcp_touchstone.profiles.notes import ClientNotes, Note, ProfileNotes
+from mcp_touchstone.profiles.rule import Rule
 from mcp_touchstone.report.text import plural
 from mcp_touchstone.results.run import Run
 
@@ -12,6 +13,8 @@ SHOWN: Final = 4
 """Tools of a note that are named."""
 
 DIFFER: Final = "differ"
+BY_HAND: Final = "by hand"
+"""Label of what only a person can confirm."""
 
 Line = tuple[int, str, str]
 """Level (0 for a client, 1 for what is below it), label and text."""
@@ -29,8 +32,20 @@ def lines(run: Run, most: int = SHOWN) -> Iterator[Line]:
             yield 1, str(note.rule.effect), _note(note, most)
         if client.rules and client.unmeasured:
             yield 1, "note", f"{client.unmeasured}."
+        for one in _passed(client):
+            yield 1, "passed", f"{one.name}: {one.says}"
+        for box in profile(client.client).boxes:
+            yield 1, BY_HAND, f"{box.says} {box.source}"
     for sentence in run.clients.differences():
         yield 0, DIFFER, sentence
+
+
+def _passed(client: ClientNotes) -> list[Rule]:
+    """Return the rules of a directory that were measured and do not apply."""
+    known = profile(client.client)
+    applying = {note.rule.id for note in client.notes}
+    measured = known.rules if known.boxes and client.rules else ()
+    return [one for one in measured if one.id not in applying]
 
 
 def title(run: Run) -> str:
@@ -85,6 +100,7 @@ def _client(client: ClientNotes) -> dict[str, Any]:
         "rules": client.rules,
         "tools": client.tools,
         **({"unmeasured": client.unmeasured} if client.unmeasured else {}),
+        **_of_directory(client),
         "notes": [
             {
                 "rule": note.rule.name,
@@ -99,6 +115,15 @@ def _client(client: ClientNotes) -> dict[str, Any]:
             for note in client.notes
         ],
     }
+
+
+def _of_directory(client: ClientNotes) -> dict[str, Any]:
+    boxes = [
+        {"says": one.says, "source": one.source, "read": one.read.isoformat()}
+        for one in profile(client.client).boxes
+    ]
+    passed = [one.name for one in _passed(client)]
+    return {"passed": passed, "boxes": boxes} if boxes else {}
 
 
 def read(row: dict[str, Any] | None) -> ProfileNotes:

@@ -114,7 +114,16 @@ def abilities(facts: Facts) -> tuple[Ability, ...]:
     """Return each ability at least once: what was seen first, then what is only declared."""
     if not facts.started:
         return tuple(Ability(power, Known.NOT_TRIED, "the server did not start") for power in Power)
-    return tuple(one for power, rule in _RULES.items() for one in _of(power, rule(facts)))
+    found = [one for power, rule in _RULES.items() for one in _of(power, rule(facts))]
+    runs = any(one.has for one in found if one.power is Power.CODE)
+    return tuple(_as_code(one) if runs else one for one in found)
+
+
+def _as_code(one: Ability) -> Ability:
+    """Return an ability of a server that runs code: what the code can do was not tried."""
+    if one.power not in _OF_CODE or one.known is not Known.NOT_SEEN:
+        return one
+    return Ability(one.power, Known.NOT_TRIED, f"{one.text}; the code that it runs may")
 
 
 _Found = Iterator[tuple[Known, str, str]]
@@ -201,6 +210,8 @@ def _state(facts: Facts) -> _Found:
         yield Known.SEEN, f"files of its folder: {_names(one.tool for one in found)}", ""
     if kept := facts.bindings.observed.kept:
         yield Known.SEEN, f"files in its home: {_names(kept)}", ""
+    if began := facts.bindings.observed.began:
+        yield Known.SEEN, f"files of its folder, from its start: {_names(began)}", ""
     told = _rest(facts.tools, (one.tool for one in found))
     writes = _hinted(told, "readOnlyHint", value=False)
     named = [tool["name"] for tool in told if _KEEPING & {*words(tool["name"])}]
@@ -259,6 +270,9 @@ _RULES: Final[Mapping[Power, Callable[[Facts], _Found]]] = {
     Power.SECRETS: _secrets,
     Power.CLIENT: _client,
 }
+
+_OF_CODE: Final = frozenset({Power.NETWORK, Power.OUTSIDE, Power.DELETES, Power.STATE, Power.STAYS})
+"""What a line of code can do, if nothing keeps it from that."""
 
 _NETWORK: Final = frozenset(
     {"fetch", "http", "url", "web", "browser", "browse", "download", "upload", "scrape", "crawl"}

@@ -48,10 +48,12 @@ def advice(run: Run) -> Advice | None:
         return None
     for word, reasons in (
         (Word.DO_NOT, [*_open(run, Severity.CRITICAL)]),
-        (Word.NOT_JUDGED, [*_gaps(run)]),
         (Word.REVIEW, [*_review(run)]),
+        (Word.NOT_JUDGED, [*_gaps(run)]),
         (Word.ONLY_IF, [*_conditions(run)]),
     ):
+        if reasons and word is Word.REVIEW:
+            reasons += [f"not all was judged: {gap}" for gap in _cuts(run)]
         if reasons:
             return Advice(word, tuple(dict.fromkeys(reasons)))
     tried = len({threat.id for threat in _threats(run)})
@@ -81,7 +83,8 @@ def _open(run: Run, *severities: Severity) -> Iterator[str]:
         yield f"attacks succeeded: {', '.join(ids[:SHOWN])}{more}"
 
 
-def _gaps(run: Run) -> Iterator[str]:
+def _cuts(run: Run) -> Iterator[str]:
+    """Yield what keeps a run from being one on all threats."""
     if run.conclusion is Conclusion.INTERRUPTED:
         yield "the run was interrupted"
     elif run.gap:
@@ -90,7 +93,12 @@ def _gaps(run: Run) -> Iterator[str]:
         yield "a quick run"
     elif run.selected:
         yield "only some threats were chosen"
-    else:
+
+
+def _gaps(run: Run) -> Iterator[str]:
+    cuts = list(_cuts(run))
+    yield from cuts
+    if not cuts:
         outside = (one for one in run.abilities if one.power is Power.OUTSIDE)
         yield from (one.text for one in outside if one.known is Known.NOT_TRIED)
 

@@ -37,12 +37,20 @@ SHOWING: Final = (
 """Command lines whose output contains the content of a file, or the names in a folder."""
 
 CODE: Final = {
-    "Python": ('print("{a}" + "{b}")',),
-    "JavaScript": ('console.log("{a}" + "{b}")', '"{a}" + "{b}"', 'return "{a}" + "{b}"'),
+    "Python": (
+        'print("{a}" + "{b}")',
+        '"".join(("{a}", "{b}"))',
+        'return "".join(("{a}", "{b}"))',
+    ),
+    "JavaScript": (
+        'console.log("{a}" + "{b}")',
+        '[..."{a}", "{b}"].join("")',
+        'return [..."{a}", "{b}"].join("")',
+    ),
     "SQL": ("SELECT '{a}' || '{b}'", "SELECT CONCAT('{a}', '{b}')"),
     "shell": ("echo {a}''{b}",),
 }
-"""Language -> lines that join ``{a}`` and ``{b}``. An expression alone may be Python, too."""
+"""Language -> lines that join ``{a}`` and ``{b}``, as none of the other languages does."""
 
 PROBE: Final = "probe"
 """The folder of the root with a file that has a random name."""

@@ -33,18 +33,25 @@ OWN: Final = re.compile(rf"{NAME_MARK}|{CANARY}|\.(npm|cache/(node|uv|pip)|mcp-t
 
 
 class Watch:
-    """Watches one process until ``close``; call ``opened`` when the server has answered."""
+    """Watches one process until ``close``; call ``opened`` when the server has answered.
 
-    def __init__(self, connection: Connection) -> None:
+    Args:
+        there: the names in its folder before it was started.
+    """
+
+    def __init__(self, connection: Connection, ground: FixtureTree, there: set[str]) -> None:
         self._connection = connection
+        self._ground, self._there = ground, there
+        self._began: tuple[str, ...] = ()
         self._server = _name_server(connection.process) if connection.process.sandbox else None
         self._before = connection.process.family.facts()
 
     def opened(self) -> None:
-        """Remember the processes that a server has from the start."""
+        """Remember the processes and files that a server has from the start."""
+        self._began = tuple(sorted(names_in(self._ground) - self._there))[:MOST]
         self._before = self._connection.process.family.facts()
 
-    def close(self, known: Observed, ground: FixtureTree) -> Observed:
+    def close(self, known: Observed) -> Observed:
         """Return what was seen, added to what is known; stop watching."""
         process = self._connection.process
         new = [facts for facts in process.family.facts() if facts not in self._before]
@@ -60,7 +67,8 @@ class Watch:
             hosts=tuple(hosts)[:MOST],
             astray=known.astray + astray,
             programs=tuple(dict.fromkeys([*known.programs, *names]))[:MOST],
-            kept=_kept(ground),
+            kept=_kept(self._ground),
+            began=tuple(dict.fromkeys([*known.began, *self._began])),
         )
 
 
@@ -96,6 +104,13 @@ def _astray(pid: int) -> int:
         names, counts = (line.split() for line in text.splitlines() if line.startswith("Ip:"))
         return int(counts[names.index("OutNoRoutes")])
     return 0
+
+
+def names_in(ground: FixtureTree) -> set[str]:
+    """Return the names at the top of the folder of a server."""
+    with contextlib.suppress(OSError):
+        return {*ground.root.opened().names()}
+    return set()
 
 
 def _kept(ground: FixtureTree) -> tuple[str, ...]:
