@@ -162,6 +162,8 @@ def _profiles() -> Iterator[str]:
             accepted = f" Accepted: `{rule.accepted}`." if rule.accepted else ""
             yield f"- `{rule.id}`, {rule.effect}. {rule.says}{accepted} *What helps:* {rule.cure}"
             yield f"  Source, read on {rule.read} ({rule.version}): <{rule.source}>"
+        for box in one.boxes:
+            yield f"- By hand: {box.says} Source, read on {box.read}: <{box.source}>"
 
 
 # --- clauses

@@ -85,12 +85,14 @@ def prepare(owner: str, checkout: Path = CHECKOUT) -> list[Path]:
 
 
 def outdated(checkout: Path, today: dt.date | None = None) -> Iterator[str]:
-    """Find the rules of profiles whose source was last read more than a year ago."""
+    """Find the rules and boxes of profiles whose source was last read more than a year ago."""
     oldest = (today or dt.datetime.now(dt.UTC).date()) - YEAR
     for path in sorted((checkout / PROFILES).glob("*.toml")):
-        for rule in tomllib.loads(path.read_text("utf-8"))["rule"]:
-            if rule["read"] < oldest:
-                yield f"{path.stem}/{rule['id']}: read {rule['source']} again, and set its date"
+        table = tomllib.loads(path.read_text("utf-8"))
+        for row in [*table.get("rule", ()), *table.get("box", ())]:
+            if row["read"] < oldest:
+                name = row.get("id", row["says"])
+                yield f"{path.stem}/{name}: read {row['source']} again, and set its date"
 
 
 def old_advisories(checkout: Path, today: dt.date | None = None) -> Iterator[str]:

@@ -65,6 +65,11 @@ ROWS: Final[dict[str, tuple[Run, Word, str]]] = {
         Word.NOT_JUDGED,
         "the run was interrupted",
     ),
+    "a secret without which it does not start": (
+        judged(PASSED, has(Power.SECRETS, "its messages name A_KEY"), trouble="it left"),
+        Word.NOT_JUDGED,
+        "the server did not start; its messages name A_KEY",
+    ),
     "a quick run": (
         judged(PASSED, execution=Execution(quick="--quick")),
         Word.NOT_JUDGED,
@@ -358,6 +363,15 @@ def test_the_variables_that_it_asked_for_are_named(
 def test_each_power_is_always_there() -> None:
     for facts in (Facts(), Facts(started=False)):
         assert list(dict.fromkeys(one.power for one in abilities(facts))) == list(Power)
+
+
+def test_a_server_that_did_not_start_for_want_of_a_secret_names_it() -> None:
+    facts = Facts(started=False, needed=("A_KEY",))
+    found = {one.power: one for one in abilities(facts)}
+
+    assert found[Power.SECRETS].text == "its messages name A_KEY"
+    assert found[Power.SECRETS].option == "--env NAME=VALUE"
+    assert found[Power.CODE].known is Known.NOT_TRIED
 
 
 def test_a_path_that_nobody_understood_is_not_tried() -> None:

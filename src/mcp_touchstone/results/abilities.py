@@ -113,7 +113,9 @@ class Facts:
 def abilities(facts: Facts) -> tuple[Ability, ...]:
     """Return each ability at least once: what was seen first, then what is only declared."""
     if not facts.started:
-        return tuple(Ability(power, Known.NOT_TRIED, "the server did not start") for power in Power)
+        known = {Power.SECRETS: next(_secrets(facts))} if facts.needed else {}
+        unknown = (Known.NOT_TRIED, "the server did not start", "")
+        return tuple(Ability(power, *known.get(power, unknown)) for power in Power)
     found = [one for power, rule in _RULES.items() for one in _of(power, rule(facts))]
     runs = any(one.has for one in found if one.power is Power.CODE)
     return tuple(_as_code(one) if runs else one for one in found)
@@ -239,7 +241,8 @@ def _secrets(facts: Facts) -> _Found:
     parts += [f"its messages name {_names(facts.needed)}"] if facts.needed else []
     parts += [f"it asked for {_names(others)}, too"] if kept and others else []
     if parts:
-        yield Known.SEEN, "; ".join(parts), ""
+        way = "" if facts.started else "--env NAME=VALUE"
+        yield Known.SEEN, "; ".join(parts), way
     by = " and ".join(seen.readers)
     asked = f"its {by} code asked for {_names(seen.reads) or 'no variable'}"
     if seen.copied:

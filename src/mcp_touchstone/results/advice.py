@@ -98,6 +98,8 @@ def _cuts(run: Run) -> Iterator[str]:
 def _gaps(run: Run) -> Iterator[str]:
     cuts = list(_cuts(run))
     yield from cuts
+    if run.trouble:
+        yield from (one.text for one in _had(run, Power.SECRETS))
     if not cuts:
         outside = (one for one in run.abilities if one.power is Power.OUTSIDE)
         yield from (one.text for one in outside if one.known is Known.NOT_TRIED)
