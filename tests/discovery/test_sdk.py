@@ -387,6 +387,7 @@ def test_package_of_the_started_module_or_script_is_named(tmp_path: Path) -> Non
     write(info / "METADATA", "Name: mcp-server-git\nVersion: 2025.9.25\n\n")
     files = "../../../bin/mcp-server-git,,\nmcp_server_git/__init__.py,,\n"
     write(info / "RECORD", files)
+    write(info.parent / "mcp_server_git/__init__.py")
     script = write(tmp_path / ".venv/bin/mcp-server-git")
 
     assert others(python, "-m", "mcp_server_git", cwd=tmp_path) == ("mcp-server-git 2025.9.25",)

@@ -72,16 +72,7 @@ def origin(
         name = pinned["name"] if pinned else ""
         return PackageOrigin(IMAGE, name, "", "", (), pinned["digest"] if pinned else "")
     for facts in processes:
-        name = PurePath(facts.argv[0]).name if facts.argv else ""
-        try:
-            if PYTHON.fullmatch(name):
-                found = _of_python(facts, env)
-            elif NODE.fullmatch(name):
-                found = _of_node(facts)
-            else:
-                found = None
-        except (OSError, ValueError, RuntimeError):
-            continue
+        found = origin_of(facts, env)
         if found is not None:
             return found
     for facts in processes[-1:]:
@@ -90,6 +81,17 @@ def origin(
             place = Path(program).resolve()
             return PackageOrigin(FILES, place.name, "", str(place.parent), (place.name,))
     return None
+
+
+def origin_of(facts: ProcessFacts, env: Mapping[str, str]) -> PackageOrigin | None:
+    """Return the package that a process of Python or Node is started from; None if unknown."""
+    name = PurePath(facts.argv[0]).name if facts.argv else ""
+    try:
+        if PYTHON.fullmatch(name):
+            return _of_python(facts, env)
+        return _of_node(facts) if NODE.fullmatch(name) else None
+    except (OSError, ValueError, RuntimeError):
+        return None
 
 
 def _of_node(facts: ProcessFacts) -> PackageOrigin | None:

@@ -26,11 +26,10 @@ from mcp_touchstone.catalog.threat import Severity, Threat
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.no_answer import in_words
 from mcp_touchstone.connection.server_profile import Diagnosis, ServerProfile
-from mcp_touchstone.discovery.origin import origin
 from mcp_touchstone.discovery.packages import identity
 from mcp_touchstone.discovery.probes import ProbeContext, Probing
 from mcp_touchstone.discovery.recon import late_answers
-from mcp_touchstone.discovery.sdk import SdkFacts, commands, identify
+from mcp_touchstone.discovery.sdk import SdkFacts, identify
 from mcp_touchstone.engine.choice import Choice, UsageError
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.facts import facts
@@ -168,10 +167,8 @@ def find_sdk(pool: ProcessPool, connections: Mapping[str, Connection]) -> SdkIde
     env = {**os.environ, **target.env_in(root)}
     processes = next((f for c in connections.values() if (f := c.process.family.facts())), [])
     cwd = Path(target.cwd_in(root) or Path.cwd())
-    command = target.command_in(root)
-    found = named if named.sdks else identity(processes, command, cwd, env)
-    several = [*processes, *commands(command, cwd, env)]
-    return replace(found, origin=origin(command, several, env))
+    found = identity(processes, target.command_in(root), cwd, env)
+    return replace(found, sdks=named.sdks) if named.sdks else found
 
 
 def _lines(connections: Iterable[Connection]) -> Iterator[str]:
