@@ -80,6 +80,8 @@ def refuses_flawed_tokens_with_401(talk: Conversation) -> None:
         for flaw, what in flaws.items() if talk.judge.covers(clause) else ():
             token = talk.http.flawed(flaw)
             answer = attempt(talk, f"Bearer {token}")
+            decided = _decided(talk, token, answer)
+            talk.wire.transcript.happened(f"the token {what}: {decided}")
             # the sentence on audiences says "reject", those on other tokens say 401
             rejects = clause == "authorization-audience" and not served(answer)
             talk.judge.expect(
@@ -87,7 +89,7 @@ def refuses_flawed_tokens_with_401(talk: Conversation) -> None:
                 clause,
                 answer.status == UNAUTHORIZED,
                 f"401 Unauthorized for a token {what}",
-                actual=f"{answer}; {_decided(talk, token, answer)}",
+                actual=f"{answer}; {decided}",
                 mild=Breach.WARN if rejects or answer.status == BAD_REQUEST else None,
                 because="another status is for invalid tokens: 401",
             )
@@ -100,12 +102,20 @@ def served(answer: HttpAnswer) -> bool:
 
 def _decided(talk: Conversation, token: str, answer: HttpAnswer) -> str:
     """Return which check decided about a token, in words."""
+    active = talk.http.called_active(token)
     if served(answer):
-        return "the server serves it as it serves the token without this flaw"
-    asked = talk.http.is_introspected(token)
-    check = "after it asked the issuer" if asked else "without a question to the issuer"
+        return f"the server serves it as it serves the token without this flaw; {ISSUER[active]}"
+    check = "the issuer decided" if active is False else "a check of the server decided"
     instead = "" if answer.status == UNAUTHORIZED else ", in place of 401"
-    return f"refused by HTTP {answer.status}{instead}, {check}"
+    return f"refused by HTTP {answer.status}{instead}; {check}: {ISSUER[active]}"
+
+
+ISSUER = {
+    None: "the issuer was not asked",
+    True: "the issuer called it active",
+    False: "the issuer called it inactive",
+}
+"""What the issuer told the server about a token -> in words."""
 
 
 @scenario("authorization-audience-list")
@@ -131,7 +141,7 @@ def refuses_revoked_tokens_with_401(talk: Conversation) -> None:
         return
     token = talk.http.flawed("revoked")
     answer = attempt(talk, f"Bearer {token}")
-    if not talk.http.is_introspected(token):
+    if talk.http.called_active(token) is None:
         talk.judge.unseen(clause, "the server does not ask the issuer about tokens")
         return
     talk.judge.expect(

@@ -40,7 +40,7 @@ LEAST: Final = 1_000_000
 MEMORY: Final = 256 << 20
 """Bytes of memory that no such request may take."""
 
-LONGEST: Final = 10.0
+LONGEST: Final = 20.0
 """Seconds after which no more requests are sent."""
 
 SOON: Final = 2.0

@@ -86,6 +86,11 @@ def test_line_of_an_open_advisory_has_what_closes_it() -> None:
     assert f"\n  open       {AUDIENCE}: {OPTION}," in said
 
 
+def test_pass_in_spite_of_an_option_says_what_may_have_closed_it() -> None:
+    said = " ".join(printed(compared(run_on("2.2.0", Outcome.PASS), Scanned())).split())
+    assert f"by option {AUDIENCE}: {OPTION} is on, or the server closes it in its own way; " in said
+
+
 def test_finding_on_an_old_sdk_says_which_release_closes_it() -> None:
     said = " ".join(printed(run_on("2.1.1", Outcome.FAIL)).split())
     assert f"use mcp 2.2.0 or newer and {OPTION}, which is off by default" in said
@@ -101,7 +106,7 @@ def test_pages_list_the_advisories(kind: str) -> None:
     made = compared(run_on("2.2.0", Outcome.PASS), Scanned())
     page = kinds.RENDERERS[kind](made)
     assert "Advisories" in page
-    assert f"{AUDIENCE}: bearer authorization" in page
+    assert f"{AUDIENCE}: AuthSettings(" in page
 
 
 def test_saved_report_has_them_again(tmp_path: Path) -> None:

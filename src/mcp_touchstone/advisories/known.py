@@ -48,8 +48,10 @@ class KnownAdvisory:
 
     @property
     def remedy(self) -> str:
-        """What closes it; empty if nothing is to do."""
-        return "" if self.state is State.BY_OPTION else remedy(self.advisory, self.package)
+        """What closes it; if it passed in spite of an option that is off by default, what did."""
+        if self.state is State.BY_OPTION:
+            return f"{self.advisory.option} is on, or the server closes it in its own way"
+        return remedy(self.advisory, self.package)
 
 
 def remedy(advisory: Advisory, package: Package) -> str:

@@ -201,9 +201,9 @@ class RawHttp:
         self._channel.hide(found)
         return found
 
-    def is_introspected(self, token: str) -> bool:
-        """Return whether the server asked our issuer about a token."""
-        return self._channel.endpoint.tokens.is_introspected(token)
+    def called_active(self, token: str) -> bool | None:
+        """Return whether our issuer called a token active; None if the server did not ask it."""
+        return self._channel.endpoint.tokens.called_active(token)
 
     def upstream(self) -> list[bool]:
         """Return the requests that the server sent to {upstream}: whether each had its token."""

@@ -79,7 +79,7 @@ class Issuer:
         response: members of the authorization response to replace; None removes one.
         moved: path of an endpoint or of metadata -> the URL to which it is redirected.
         mint: its keys.
-        introspected: tokens about which a server asked.
+        introspected: token about which a server asked -> whether it was called active.
         upstream: requests to the upstream service: its path, and the tokens of ours in it.
         codes, refreshes: code or refresh token -> the request that it is for.
         clients: client id -> its registration.
@@ -104,7 +104,7 @@ class Issuer:
         self.response: Mapping[str, str | None] = {}
         self.moved: Mapping[str, str] = {}
         self.mint = Mint(self.url)
-        self.introspected: set[str] = set()
+        self.introspected: dict[str, bool] = {}
         self.upstream: list[tuple[str, frozenset[str]]] = []
         self.codes: dict[str, dict[str, str]] = {}
         self.refreshes: dict[str, dict[str, str]] = {}
@@ -223,9 +223,9 @@ class _Handler(Responses):
             self._token({**self._basic(), **form})
         elif path == "/introspect":
             token = form.get("token", "")
-            if len(self.issuer.introspected) < ASKED and len(token) <= LONGEST:
-                self.issuer.introspected.add(token)
             claims = self.issuer.mint.read(token)
+            if len(self.issuer.introspected) < ASKED and len(token) <= LONGEST:
+                self.issuer.introspected[token] = claims is not None
             self._json({"active": claims is not None, **(claims or {})})
         else:
             self._json({"error": "not_found"}, 404)

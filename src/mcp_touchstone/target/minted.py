@@ -100,9 +100,9 @@ class MintedTokens(Tokens):
         asked = self._scope if scope is None else scope
         return issuer().mint.token(self._audience, asked, flaw=flaw)
 
-    def is_introspected(self, token: str) -> bool:
-        """Return whether the server asked the issuer about a token."""
-        return token in issuer().introspected
+    def called_active(self, token: str) -> bool | None:
+        """Return what the issuer told the server about a token; None if it did not ask."""
+        return issuer().introspected.get(token)
 
     def upstream(self) -> list[bool]:
         """Return the requests that the server passed on: whether each had a token for it."""

@@ -55,9 +55,9 @@ class Tokens:
         """Return a token with a flaw, see ``issuer.mint``, or with other scopes; empty for none."""
         return ""
 
-    def is_introspected(self, token: str) -> bool:  # noqa: ARG002  (as above)
-        """Return whether the server asked the issuer about a token."""
-        return False
+    def called_active(self, token: str) -> bool | None:  # noqa: ARG002  (as above)
+        """Return what the issuer told the server about a token; None if it did not ask."""
+        return None
 
     def upstream(self) -> list[bool]:
         """Return the requests that the server passed on to us: whether each had a token for it."""
