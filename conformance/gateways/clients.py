@@ -43,7 +43,8 @@ def talks_as_two_clients(talk: gateways.ExchangeTalk) -> None:
 def ends_the_server(talk: gateways.ExchangeTalk) -> None:
     """Let the server end while a call is open."""
     line = talk.send("tools/call", talk.params("leave"))
-    talk.take("leave", line)
+    if talk.take("leave", line).value is not None:
+        talk.call("again", "echo", text="again", mark="again")
 
 
 @gateways.exchange("sizes", once=True)
@@ -82,7 +83,7 @@ def answers_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
 
 def _owned(step: gateways.ExchangeStep) -> list[Any]:
     """Return the names of the tools in an answer, or its text; other members have other rules."""
-    return [_said(step)] if "content" in step.result else _names(step)
+    return [_said(step)] if "content" in step.result else gateways.names(step)
 
 
 @ambient("gateway-messages-own")
@@ -164,7 +165,7 @@ def passes_a_large_result_on(pair: gateways.Pair) -> Iterator[Seen]:
 def lists_all_of_many_tools(pair: gateways.Pair) -> Iterator[Seen]:
     """Each of ten thousand tools is listed."""
     if pair.scenario == "many" and pair.has("many") and "many" in pair.through.steps:
-        old, new = (_names(held.steps["many"]) for held in (pair.direct, pair.through))
+        old, new = (gateways.names(held.steps["many"]) for held in (pair.direct, pair.through))
         new = [name.removeprefix(pair.expected.prefix) for name in new]
         new = [name for name in new if name not in pair.expected.adds]
         lost = [name for name in old if name not in set(new)]
@@ -174,9 +175,3 @@ def lists_all_of_many_tools(pair: gateways.Pair) -> Iterator[Seen]:
         elif len(new) == len(old):
             actual += ", in another order"
         yield pair.seen("gateway-tools-many", "many", old == new, f"{len(old):,} tools", actual)
-
-
-def _names(step: gateways.ExchangeStep) -> list[str]:
-    """Return the names of the tools in a list."""
-    tools = step.result.get("tools")
-    return [str(value_in(one, "name")) for one in tools] if isinstance(tools, list) else []

@@ -52,7 +52,7 @@ from mcp_touchstone.judging.file_resources import edit, served
 from mcp_touchstone.judging.guarded import attempt, challenged, guarded, harmless_requests
 from mcp_touchstone.judging.schema_rules import Typed, each, shapes, typed
 from mcp_touchstone.judging.used_server import Broken
-from mcp_touchstone.parts import callers, upstream
+from mcp_touchstone.parts import callers, second, troubled, upstream
 from mcp_touchstone.parts import part as parts
 from mcp_touchstone.properties import examples as drawn
 from mcp_touchstone.properties.runner import BrokenClause, Draw, Heard, Property, Say
@@ -225,6 +225,7 @@ __all__ = [
     "refused_output",
     "same_outcome",
     "scenario",
+    "second",
     "served",
     "shapes",
     "sightings",
@@ -233,6 +234,7 @@ __all__ = [
     "task_support",
     "timestamps",
     "traces",
+    "troubled",
     "type_name",
     "typed",
     "upstream",

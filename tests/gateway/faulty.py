@@ -18,7 +18,7 @@ class Gateway:
     """Passes lines on; a fault overrides what differs."""
 
     def __init__(self, words: list[str], command: list[str]) -> None:
-        self.words = words
+        self.words, self.command = words, command
         self.lock = threading.Lock()
         self.asked: dict[str, Json] = {}
         self.server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -48,10 +48,14 @@ class Gateway:
         return 0
 
     def finish(self) -> None:
-        """End the server."""
+        """End the server, even if it goes on after the end of its input."""
         assert self.server.stdin is not None
         self.server.stdin.close()
-        self.server.wait()
+        try:
+            self.server.wait(0.5)
+        except subprocess.TimeoutExpired:
+            self.server.terminate()
+            self.server.wait()
 
     def tell_server(self, message: Json) -> None:
         """Write a message to the server."""
@@ -69,9 +73,15 @@ class Gateway:
     def _back(self) -> None:
         assert self.server.stdout is not None
         for line in self.server.stdout:
+            if not line.startswith(b"{"):
+                self.garbage()
+                continue
             for one in self.to_client(json.loads(line)):
                 self.tell_client(one)
         self.ended()
+
+    def garbage(self) -> None:
+        """Ignore a line that is no JSON."""
 
     def ended(self) -> None:
         """End, as the server has."""
@@ -359,6 +369,8 @@ class Crosses(Gateway):
         listed = self.request_of(message).get("method") == "tools/list"
         if what == "lists" and listed:
             del message["result"]["tools"][-1]
+        if self.words[0] == "sessions" and listed:
+            message = json.loads(json.dumps(message).replace("own-", "own-of-nobody-"))
         if what == "messages" and listed:
             params = {"level": "info", "data": {"mark": "of-0"}}
             yield {"jsonrpc": "2.0", "method": "notifications/message", "params": params}

@@ -247,6 +247,13 @@ def _judge_gateway(line: CommandLine) -> int:
     from mcp_touchstone.judging.gateways import Expected
     from mcp_touchstone.target.target import Target, absolute
 
+    if line.options.upstream:
+        port = getattr(line.options, "upstream_port", 0)
+        if not port:
+            return complain("gateway --upstream: name the port with --upstream-port PORT")
+        command, url = scene.addresses(port)
+        say(f"command  {command}", f"URL      {url}")
+        return 0
     (settings,) = resolve.settings(line)
     announce(settings)
     if not settings.command and not settings.upstream_port:
@@ -271,7 +278,7 @@ def _judge_gateway(line: CommandLine) -> int:
         if not settings.quiet:
             say(f"  {revision}  {name}", flush=True)
 
-    run = check.check(way, gate.choice, (check.GATEWAY, "-v", *again, *named), show)
+    run = check.check(way, gate.choice, (check.GATEWAY, "-v", *again, *named), show, settings.save)
     return gate.pass_(run, target.shown)
 
 

@@ -518,16 +518,20 @@ def _client(client: Parser) -> None:
 def _gateway(gateway: Parser) -> None:
     gateway.usage = (
         "mcp-touchstone gateway [options] -- COMMAND ...\n"
-        "       mcp-touchstone gateway --upstream-port PORT [options] URL"
+        "       mcp-touchstone gateway --upstream-port PORT [options] --to URL\n"
+        "       mcp-touchstone gateway --upstream-port PORT --upstream"
     )
     gateway.description = (
         "Judge a gateway, proxy or bridge: start our server, the gateway before it and our client\n"
         "before that; hold the same exchanges with the server itself; and say what was lost,\n"
         "changed, invented or crossed on the way, with the lines of both hops. In COMMAND\n"
         "{server} is our server as a stdio command, {url} the same over HTTP, and {port} the port\n"
-        "on which the gateway listens; without it, the gateway speaks stdio."
+        "on which the gateway listens; without it, the gateway speaks stdio. {server:a} and\n"
+        "{server:b} are two servers, for a gateway that joins several."
     )
     gateway.epilog = STATUS
+    own(gateway, "--to", "the URL of a gateway that runs already", "URL", values.url, dest="url")
+    own(gateway, "--upstream", "print the command and the URL of our server for such a gateway")
     words(gateway, "the URL of a gateway that runs already, or a target of the configuration")
     table(gateway, "gateway")
 

@@ -390,7 +390,10 @@ class Settings(ServerSettings):
     )
     json: Path | None = _report("the same as --report json:FILE", "FILE", Path, commands=JUDGE)
     save: Path | None = _report(
-        "write every transcript to this folder", "DIR", Path, commands=("check", "client")
+        "write every transcript to this folder",
+        "DIR",
+        Path,
+        commands=("check", "client", "gateway"),
     )
     scripts: Path | None = _report(
         "write a shell script for each security finding to this folder", "DIR", Path

@@ -1,22 +1,25 @@
 """Hold each exchange directly and through a gateway, and judge the pairs."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import GATEWAYS, load
 from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import tidy
 from mcp_touchstone.engine.stages import fold
-from mcp_touchstone.gateway.scene import Came, Way, hold
+from mcp_touchstone.gateway.scene import Came, Cause, GatewayError, Way, hold
 from mcp_touchstone.judging.gateways import ExchangePlan, Pair
 from mcp_touchstone.results.run import CaseResult, Execution, Run
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.runtime.open_folder import open_folder
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.tap.judge import results_of
 from mcp_touchstone.transport.process import now
@@ -25,6 +28,9 @@ from mcp_touchstone.wire.transcript import Transcript
 GATEWAY: Final = "gateway"
 FIRST: Final = "contents"
 """The exchange that says whether a gateway works at all."""
+
+SPEED: Final = "speed"
+"""The exchange with many calls; its facts are times for each number of calls in flight."""
 
 NEWEST: Final = (rev.LATEST_LEGACY, rev.LATEST_MODERN)
 """The revisions that are tried if nobody names others: the newest of each era."""
@@ -44,14 +50,22 @@ class _Found:
     stderr: str = ""
     strays: int = 0
     starts: int = 0
+    connections: list[Connection] = field(default_factory=list)
     interrupted: bool = False
 
 
-def check(way: Way, choice: Choice, again: tuple[str, ...], progress: Progress) -> Run:
+def check(
+    way: Way,
+    choice: Choice,
+    again: tuple[str, ...],
+    progress: Progress = lambda *_: None,
+    save: Path | None = None,
+) -> Run:
     """Judge a gateway.
 
     Args:
         again: the words of the command that does this again.
+        save: the folder for what our server records; None for no files.
 
     Raises:
         UserError: it cannot be judged.
@@ -61,7 +75,7 @@ def check(way: Way, choice: Choice, again: tuple[str, ...], progress: Progress) 
     tidy()
     found = _Found()
     try:
-        _Gateway(way, choice, registry, found, progress).hold_all()
+        _Gateway(way, choice, registry, found, progress, save).hold_all()
     except KeyboardInterrupt:  # what was held is judged
         found.interrupted = True
     choice = replace(choice, strict=choice.strict or way.expected.transparent)
@@ -86,10 +100,12 @@ def check(way: Way, choice: Choice, again: tuple[str, ...], progress: Progress) 
         results=results,
         verdicts=fold(results, registry, choice, partial=bool(trouble) or found.interrupted),
         trouble=trouble,
+        connections=found.connections,
         execution=Execution(
             interrupted=found.interrupted,
             processes=found.starts,
             strays=found.strays,
+            notes=tuple(_speeds(pair for pairs in found.pairs.values() for pair in pairs)),
             seconds=now() - begun,
             started=started.isoformat(timespec="seconds"),
         ),
@@ -109,6 +125,7 @@ class _Gateway:
 
     Attributes:
         found: gets what comes of it.
+        save: the folder for what our server records; None for no files.
     """
 
     way: Way
@@ -116,15 +133,18 @@ class _Gateway:
     registry: Registry
     found: _Found
     progress: Progress
+    save: Path | None
 
     def hold_all(self) -> None:
         """Hold each exchange in each revision."""
         exchanges: Mapping[str, ExchangePlan] = self.registry.parts
-        first, found = {FIRST: exchanges[FIRST]}, self.found
+        first, found, way = {FIRST: exchanges[FIRST]}, self.found, self.way
         for asked in _revisions(self.way, self.choice):
             revision = asked
             for name, planned in {**first, **exchanges}.items():
-                if planned.once and len(found.pairs) > 1:
+                needless = planned.part.lingers and way.http
+                needless = needless or (planned.several and not way.several)
+                if needless or (planned.once and len(found.pairs) > 1):
                     continue
                 self.progress(revision, name)
                 through = self._hold(planned, name, revision)
@@ -141,13 +161,12 @@ class _Gateway:
                     revision = through.revision
                     found.reported[revision] = through.info or {}
                     if not through.reached:
-                        why = "the gateway answers, and never reached our server"
-                        found.troubles.append(f"{revision}: {why}")
+                        found.troubles.append(f"{revision}: {Cause.NOT_REACHED}")
                         found.stderr = through.stderr
                         break
                     found.pairs[revision] = []
                 elif through.trouble:
-                    found.troubles.append(f"{revision}, {name}: {through.trouble}")
+                    found.troubles.append(f"{revision}: {through.trouble}")
                     found.stderr = through.stderr
                     continue
                 pair = self._pair(through, planned, name, revision)
@@ -159,11 +178,30 @@ class _Gateway:
         through = hold(self.way, planned, name, revision)
         self.found.starts += 1
         self.found.strays += through.strays
+        self._keep(through, f"{self.found.starts:02}-{revision}-{name}-through")
         return through
+
+    def _keep(self, came: Came, name: str) -> None:
+        """Write what our server recorded, and keep the connections of our clients for their files.
+
+        Raises:
+            GatewayError: it cannot be written.
+        """
+        if self.save is None:
+            return
+        self.found.connections += came.connections
+        try:
+            self.save.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder = open_folder(self.save.resolve())
+            for file, raw in came.recordings:
+                folder.write(f"{name}-{file}", raw)
+        except OSError as error:
+            raise GatewayError(f"--save {self.save}: {error.strerror}") from error
 
     def _pair(self, through: Came, planned: ExchangePlan, name: str, revision: str) -> Pair:
         """Hold an exchange without the gateway too; return both."""
         direct = hold(self.way.direct, planned, name, revision)
+        self._keep(direct, f"{self.found.starts:02}-{revision}-{name}-direct")
         clients = through.held.clients
         transcript = clients[0] if clients else Transcript(revision, lambda: 0.0)
         return Pair(
@@ -195,6 +233,16 @@ class _Gateway:
         return {one.clause for some in judged for one in some if one.outcome in findings}
 
 
-def names() -> Iterator[str]:
-    """Yield the names of the exchanges."""
-    yield from load(GATEWAYS).parts
+def _speeds(pairs: Iterable[Pair]) -> Iterator[str]:
+    """Yield the speed through the gateway, as a multiple of that without it."""
+    for pair in pairs:
+        lanes = pair.direct.facts if pair.scenario == SPEED else {}
+        said = [
+            f"with {flying} in flight a call takes {through[0] / alone[0]:.2g} times "
+            f"{alone[0]:.2g} s, and {through[1] / alone[1]:.2g} times {alone[1]:.3g} are answered "
+            "a second"
+            for flying, alone in lanes.items()
+            if isinstance(alone, tuple) and (through := pair.through.facts.get(flying))
+        ]
+        if said:
+            yield f"speed through the gateway, of that without it: {'; '.join(said)}"

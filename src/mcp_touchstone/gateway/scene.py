@@ -2,9 +2,12 @@
 
 import contextlib
 import json
+import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -24,6 +27,7 @@ from mcp_touchstone.judging.gateways import (
 from mcp_touchstone.parts.callers import TOKENS
 from mcp_touchstone.parts.canary import FetchCanary
 from mcp_touchstone.parts.part import REDIRECTS, listening
+from mcp_touchstone.parts.second import SECOND, Second, Twin
 from mcp_touchstone.parts.upstream import Upstream
 from mcp_touchstone.runtime import scratch
 from mcp_touchstone.runtime.input_file import LARGEST_TOML, InputFile
@@ -34,27 +38,50 @@ from mcp_touchstone.tap.drive import ELSEWHERE
 from mcp_touchstone.tap.http_stage import PartServer
 from mcp_touchstone.tap.recording import Recorder, Recording
 from mcp_touchstone.tap.replay import Replay, replay
-from mcp_touchstone.tap.stage import Stage
+from mcp_touchstone.tap.stage import PROGRAM, Stage, known_secret
 from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.family import alive, naming
 from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.transport.http_endpoint import PORT
-from mcp_touchstone.transport.process import LaunchError
+from mcp_touchstone.transport.process import LaunchError, ServerProcess, now
 from mcp_touchstone.wire.events import Side
 from mcp_touchstone.wire.http_headers import AUTHORIZATION
 
 SERVER: Final = "{server}"
 URL: Final = "{url}"
 CONFIG: Final = "{config}"
-PROGRAM: Final = "{program}"
-ARGUMENTS: Final = "{arguments}"
 """The words that are replaced: by the command or the URL of our server, and by a file of ours. In
-that file ``{program}`` and ``{arguments}`` are the command as a JSON string and a JSON array."""
+that file ``{program}`` and ``{arguments}`` are the command as a JSON string and a JSON array. Each
+but the file may have a name, as in ``{server:a}``: there is a server for each name."""
+
+NAMED: Final = re.compile(r"\{(server|url|program|arguments)(?::([A-Za-z0-9_-]+))?\}")
 
 ROOT: Final = "file:///upstream/root"
 """The root of our client."""
 
 ENDPOINT: Final = f"http://127.0.0.1:{PORT}/mcp"
 """Where a gateway listens if its command names a port and nobody names its URL."""
+
+
+LEFT: Final = "left"
+"""The fact that says which processes of our server a gateway left behind."""
+
+PATIENCE: Final = 3.0
+"""Seconds for the end of our server after that of the gateway."""
+
+STOPPING: Final = 10.0
+"""Seconds for the end of the gateway after SIGTERM."""
+
+LOOK: Final = 0.1
+"""Seconds between two looks at the processes."""
+
+
+class Cause(StrEnum):
+    """Why a gateway cannot be judged."""
+
+    NOT_STARTED = "the gateway does not start"
+    NOT_REACHED = "the gateway never reached our server"
+    NO_SECOND_CLIENT = "the gateway drops a second client"
 
 
 class GatewayError(UserError):
@@ -69,7 +96,7 @@ class Way:
         target: the gateway; without a command and a URL there is none.
         config: the text of its configuration; empty for none.
         suffix: the suffix of the name of that file.
-        http: whether our server speaks HTTP to it.
+        servers: our servers behind it: their names, and whether each speaks HTTP.
         port: the port of our server over HTTP; 0 for any free one.
         expected: what the gateway is meant to change.
     """
@@ -77,21 +104,30 @@ class Way:
     target: Target
     config: str = ""
     suffix: str = ""
-    http: bool = False
+    servers: Mapping[str, bool] = field(default_factory=lambda: {"": False})
     port: int = 0
     expected: Expected = field(default_factory=Expected)
 
     @property
     def direct(self) -> "Way":
         """The way without the gateway, over the transport of the client."""
-        return Way(Target(timeout=self.target.timeout), http=bool(self.target.url))
+        over_http = bool(self.target.url)
+        return Way(Target(timeout=self.target.timeout), servers={"": over_http})
 
     @property
-    def reaches(self) -> bool:
-        """Whether the command, its variables or its configuration name our server."""
-        words = [*self.target.command, *self.target.env.values(), self.config]
-        names = (SERVER, URL, PROGRAM)
-        return any(name in word for word in words for name in names)
+    def http(self) -> bool:
+        """Whether the first server speaks HTTP to it."""
+        return next(iter(self.servers.values()))
+
+    @property
+    def runs_already(self) -> bool:
+        """Whether we do not start it."""
+        return bool(self.target.url and not self.target.command)
+
+    @property
+    def several(self) -> bool:
+        """Whether it has several servers."""
+        return len(self.servers) > 1
 
 
 def way(target: Target, template: Path | None, port: int, expected: Expected) -> Way:
@@ -109,14 +145,18 @@ def way(target: Target, template: Path | None, port: int, expected: Expected) ->
     if PORT in " ".join((*target.command, *target.env.values(), config)) and not target.url:
         target = replace(target, url=ENDPOINT)
     words = " ".join((*target.command, *target.env.values(), config))
-    found = Way(target, config, suffix, URL in words or not target.command, port, expected)
-    if target.command and not found.reaches:
+    servers: dict[str, bool] = {}
+    for kind, name in NAMED.findall(words):
+        servers[name] = servers.get(name, False) or kind == "url"
+    if target.command and not servers:
         raise GatewayError(
             f"the command does not name our server: write {SERVER} for a stdio command, or {URL}"
         )
+    if len(servers) > 1:
+        expected = replace(expected, foreign=(*expected.further, SECOND))
     if config and not any(CONFIG in one for one in (*target.command, *target.env.values())):
         raise GatewayError(f"--config-template: no word of the command is {CONFIG}")
-    return found
+    return Way(target, config, suffix, servers or {"": True}, port, expected)
 
 
 class Behind:
@@ -125,28 +165,43 @@ class Behind:
     Attributes:
         command: the command of our server on stdio; empty over HTTP.
         url: its URL; empty on stdio.
+
+    Args:
+        name: its name among several; empty for the only one.
+        port: its port over HTTP; 0 for any free one, None for stdio.
+        both: whether it is on stdio too, by the next port: for a gateway that runs already.
     """
 
-    def __init__(self, one: Way, part: type[Upstream], folder: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        port: int | None,
+        part: type[Upstream],
+        timeout: float,
+        folder: Path,
+        *,
+        both: bool,
+    ) -> None:
+        self._name = name
         self._recorders: list[Recorder] = []
         self._stage: Stage | None = None
         self._server: PartServer | None = None
         self._canary: FetchCanary | None = None
         self.command: tuple[str, ...] = ()
         self.url = ""
-        if one.http:
+        if port is not None:
             self._server = PartServer(
                 part,
                 lambda url: self._recorder(url=url),
-                lambda: _listening(one.port),
-                one.target.timeout,
+                lambda: _listening(port),
+                timeout,
                 folder,
             )
             if part.http_fault == REDIRECTS:
                 self._canary = FetchCanary(self._server.note, listening())
                 self._server.elsewhere = f"{self._canary.start()}{ELSEWHERE}"
-        else:
-            self._stage = Stage(folder)
+        if port is None or both:
+            self._stage = _stage(folder, (port or 0) + 1 if both else 0)
             self.command = self._stage.command
             self._stage.begin(part, self._recorder, listening)
 
@@ -168,23 +223,60 @@ class Behind:
         if self._canary is not None:
             self._canary.stop()
 
+    def left(self, gateway: ServerProcess) -> list[str] | None:
+        """Stop the process that we started, and nothing else; return what it leaves of our server.
+
+        None if something else of the gateway goes on: then it was not stopped.
+        """
+        if self._stage is None:
+            return None
+        secret, members = self._stage.command[-1], gateway.family.members()
+        gateway.pipes.close_input()
+        if gateway.wait(PATIENCE) is None:
+            gateway.family.stop()
+        if gateway.wait(STOPPING) is None:
+            return None
+        until = now() + PATIENCE
+        while (left := naming(secret)) and now() < until:
+            threading.Event().wait(LOOK)
+        if any(alive(one) for one in members if one not in left):
+            return None
+        return [f"process {one.pid}" for one in left]
+
     def settle(self) -> None:
         """Wait for the end of its conversations; note which ones the gateway left open."""
         if self._stage is not None:
             self._stage.await_ends()
 
+    def recordings(self) -> Iterator[tuple[str, bytes]]:
+        """Yield what was recorded, with names of files."""
+        for number, one in enumerate(list(self._recorders), 1):
+            raw = bytes(one.kept)
+            if raw.count(b"\n") > 1:  # more than its head
+                yield f"{self._name or 'upstream'}-{number}{recording.SUFFIX}", raw
+
     def replays(self) -> list[Replay]:
         """Return what it heard and said: one replay for each conversation with messages."""
         found = []
-        for number, one in enumerate(list(self._recorders), 1):
-            whole = recording.kept(bytes(one.kept), Path(f"upstream-{number}{recording.SUFFIX}"))
+        for name, raw in self.recordings():
+            whole = recording.kept(raw, Path(name))
             found += [replay(each) for each in recording.conversations(whole) if _spoke(each)]
         return found
 
-    @property
-    def words(self) -> Mapping[str, Sequence[str]]:
-        """The words that are replaced, with those in their place."""
-        return {SERVER: self.command, URL: (self.url,)}
+    def words(self, *, in_file: bool) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield the words that are replaced, with those in their place.
+
+        Args:
+            in_file: whether that is within a file, which has a text of JSON.
+        """
+        end = f":{self._name}}}" if self._name else "}"
+        program, *arguments = self.command or ("",)
+        line = json.dumps(shlex.join(self.command))[1:-1]
+        yield f"{{server{end}", (line,) if in_file else self.command
+        yield f"{{url{end}", (self.url,)
+        if in_file:
+            yield f"{{program{end}", (json.dumps(program),)
+            yield f"{{arguments{end}", (json.dumps(arguments),)
 
 
 def _spoke(one: Recording) -> bool:
@@ -198,6 +290,19 @@ def _listening(port: int) -> Any:
         raise GatewayError(f"--upstream-port {port}: {error.strerror}") from error
 
 
+def _stage(folder: Path, port: int) -> Stage:
+    try:
+        return Stage(folder, port)
+    except OSError as error:
+        raise GatewayError(f"--upstream-port: port {port}: {error.strerror}") from error
+
+
+def addresses(port: int) -> tuple[str, str]:
+    """Return how a gateway that we do not start reaches our server: a command, and a URL."""
+    command = (*PROGRAM, str(port + 1), known_secret(port + 1))
+    return shlex.join(command), f"http://127.0.0.1:{port}/mcp"
+
+
 def filled(words: Sequence[str], places: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield the words of a command with the names of our server replaced."""
     for word in words:
@@ -209,16 +314,9 @@ def filled(words: Sequence[str], places: Mapping[str, Sequence[str]]) -> Iterato
         yield word
 
 
-def configured(text: str, behind: Behind) -> str:
-    """Return the text of a configuration with our server in it."""
-    program, *arguments = behind.command or ("",)
-    places = {
-        PROGRAM: json.dumps(program),
-        ARGUMENTS: json.dumps(arguments),
-        SERVER: json.dumps(shlex.join(behind.command))[1:-1],
-        URL: behind.url,
-    }
-    for name, given in places.items():
+def configured(text: str, behind: Iterable[Behind]) -> str:
+    """Return the text of a configuration with our servers in it."""
+    for name, (given,) in (pair for one in behind for pair in one.words(in_file=True)):
         text = text.replace(name, given)
     return text
 
@@ -248,6 +346,8 @@ class Came:
         info: name and version that the other side reports.
         strays: processes that the gateway left behind.
         reached: whether our server heard anything.
+        recordings: what our server recorded, with names of files.
+        connections: those of our clients.
     """
 
     held: Held
@@ -257,6 +357,8 @@ class Came:
     info: Mapping[str, object] | None = None
     strays: int = 0
     reached: bool = False
+    recordings: Sequence[tuple[str, bytes]] = ()
+    connections: Sequence[Connection] = ()
 
 
 def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Came:
@@ -267,32 +369,54 @@ def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Came:
     """
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(scratch.held())
-        behind = Behind(one, planned.part, folder)
-        with behind:
-            target = _target(one, behind, folder)
-            world = stack.enter_context(World())
-            pool = ProcessPool(target, world, Pace(target.timeout))
-            with pool.killed_on_error():
-                came, talk = _talk(pool, planned, name, revision, one.expected)
-                pool.settle()
-                behind.settle()
-            strays = pool.close()
-        replays = behind.replays()
+        behind = []
+        for number, (own, over_http) in enumerate(one.servers.items()):
+            place = folder / str(number)
+            place.mkdir()
+            part = (Twin if one.expected.further else Second) if number else planned.part
+            port = (0 if number else one.port) if over_http else None
+            server = Behind(own, port, part, one.target.timeout, place, both=one.runs_already)
+            behind.append(stack.enter_context(server))
+        label = f"{name} {'through' if one.target.command or one.target.url else 'direct'}"
+        target = _target(one, behind, folder)
+        world = stack.enter_context(World())
+        pool = ProcessPool(target, world, Pace(target.timeout))
+
+        def heard() -> list[Replay]:
+            return [each for server in behind for each in server.replays()]
+
+        with pool.killed_on_error():
+            came, talk = _talk(pool, planned, label, revision, one.expected, heard)
+            left = None
+            if talk is not None and planned.part.lingers and target.command:
+                left = behind[0].left(talk.first.process)
+            pool.settle()
+            for server in behind:
+                server.settle()
+        strays = pool.close()
+        replays = heard()
         held = Held(
             [each.transcript for each in talk.connections] if talk else [],
             [each.server for each in replays],
             talk.steps if talk else {},
-            talk.facts if talk else {},
+            {**talk.facts, LEFT: left} if talk else {},
             [each.client_record() for each in replays],
         )
-        return replace(came, held=held, strays=strays, reached=bool(replays))
+        return replace(
+            came,
+            held=held,
+            strays=strays,
+            reached=bool(replays),
+            recordings=[each for server in behind for each in server.recordings()],
+            connections=pool.connections,
+        )
 
 
-def _target(one: Way, behind: Behind, folder: Path) -> Target:
+def _target(one: Way, behind: Sequence[Behind], folder: Path) -> Target:
     """Return what our client starts or asks."""
     if not one.target.command and not one.target.url:
-        return replace(one.target, command=behind.command, url=behind.url)
-    places = dict(behind.words)
+        return replace(one.target, command=behind[0].command, url=behind[0].url)
+    places = dict(pair for server in behind for pair in server.words(in_file=False))
     if one.config:
         path = folder / f"config{one.suffix}"
         path.write_text(configured(one.config, behind), "utf-8")
@@ -302,21 +426,26 @@ def _target(one: Way, behind: Behind, folder: Path) -> Target:
     return replace(one.target, command=tuple(filled(one.target.command, places)), env=env)
 
 
-def _talk(
-    pool: ProcessPool, planned: ExchangePlan, name: str, revision: str, expected: Expected
+def _talk(  # noqa: PLR0917  (one caller)
+    pool: ProcessPool,
+    planned: ExchangePlan,
+    label: str,
+    revision: str,
+    expected: Expected,
+    heard: Callable[[], list[Replay]],
 ) -> tuple[Came, ExchangeTalk | None]:
     """Open a connection and hold the exchange."""
     nothing = Held((), (), {})
 
     def open_(host: Connection | None = None, token: str = "") -> Connection:
         connection = (
-            pool.spawn(revision, "client")
+            pool.spawn(revision, f"{label} client")
             if host is None
-            else pool.beside(host, revision, "another client", judged=True)
+            else pool.beside(host, revision, f"{label} another client", judged=True)
         )
         if token and isinstance(connection.channel, HttpChannel):
             connection.channel.session.given[AUTHORIZATION] = f"Bearer {token}"
-        connection.transcript.enter(name)
+        connection.transcript.enter(label)
         connection.answers.use(client(revision))
         connection.open()
         return connection
@@ -324,24 +453,27 @@ def _talk(
     try:
         first = open_()
     except LaunchError as error:
-        return Came(nothing, f"it does not start: {error}"), None
+        return Came(nothing, f"{Cause.NOT_STARTED}: {error}"), None
     opening = first.opening
     info = _info(first)
     if opening is None or opening.result is None:
-        said = first.channel.stderr()
-        return Came(nothing, f"no result of the opening request: {opening}", said), None
+        why = f"{Cause.NOT_STARTED}: no result of the opening request: {opening}"
+        return Came(nothing, why, first.channel.stderr()), None
     agreed = opening.result.get("protocolVersion", revision)
     agreed = agreed if agreed in rev.ALL and not first.modern else revision
     first.transcript.agree(agreed)
     hosts = [first]
-    talk = ExchangeTalk(lambda token: hosts.pop() if hosts else open_(first, token), expected)
+    talk = ExchangeTalk(
+        lambda token: hosts.pop() if hosts else open_(first, token),
+        expected,
+        lambda: [one.server for one in heard()],
+    )
+    trouble = ""
     try:
         planned.run(talk)
-    except NoSecondClientError as error:
-        return Came(nothing, str(error), first.channel.stderr(), agreed, info), talk
-    except LaunchError as error:
-        return Came(nothing, f"it does not serve a second client: {error}"), talk
-    return Came(nothing, "", first.channel.stderr(), agreed, info), talk
+    except (NoSecondClientError, LaunchError) as error:
+        trouble = f"{Cause.NO_SECOND_CLIENT}: {error}"
+    return Came(nothing, trouble, first.channel.stderr(), agreed, info), talk
 
 
 def _info(connection: Connection) -> Mapping[str, object]:

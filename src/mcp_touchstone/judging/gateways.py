@@ -16,12 +16,16 @@ from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.scenario import Seen, Watch, declare_part
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.raw_http import RawHttp
+from mcp_touchstone.connection.server_profile import LISTS
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.parts.part import METHOD_NOT_FOUND
+from mcp_touchstone.parts.second import SECOND
 from mcp_touchstone.parts.upstream import Upstream
 from mcp_touchstone.results.verdict import WireLine, evidence
 from mcp_touchstone.transport.channel import StdioChannel
-from mcp_touchstone.wire.framing import brief, list_in, object_in, value_in
+from mcp_touchstone.transport.process import now
+from mcp_touchstone.wire.events import Happened
+from mcp_touchstone.wire.framing import brief, id_key, list_in, object_in, value_in
 from mcp_touchstone.wire.json_diff import NOTHING, ORDER, Difference, differences, where
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
@@ -34,6 +38,9 @@ MOST_PAGES: Final = 100
 
 BEGINNING: Final = 5.0
 """Seconds to wait for a sign that a call has begun."""
+
+LOOK: Final = 0.2
+"""Seconds between two looks at what our server has heard."""
 
 SHOWN: Final = 3
 """Differences that a finding names."""
@@ -49,6 +56,14 @@ _HOPS: Final = {
     DIRECT: "without the gateway",
 }
 
+
+ENDS: Final = (
+    Happened.INPUT_CLOSED,
+    Happened.CLIENT_LEFT,
+    Happened.KILLED,
+    Happened.TERMINATED,
+)
+"""Events by which our server learns that a gateway left."""
 
 NO_METHOD: Final = METHOD_NOT_FOUND
 KINDS: Final = ("prefix", "hides", "adds", "drops", "revision")
@@ -83,6 +98,8 @@ class Expected:
 
     Attributes:
         prefix: what it puts before the names of tools and prompts.
+        further: the same for those of further servers.
+        foreign: the beginnings of the names of all that further servers have.
         hides: tools that it does not pass on.
         adds: tools of its own.
         drops: capabilities that it does not pass on.
@@ -91,6 +108,8 @@ class Expected:
     """
 
     prefix: str = ""
+    further: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
     hides: frozenset[str] = frozenset()
     adds: frozenset[str] = frozenset()
     drops: frozenset[str] = frozenset()
@@ -114,11 +133,18 @@ class Expected:
                 raise ValueError(f"{word!r} is none of {known}, transparent")
             elif name == "revision" and value not in rev.ALL:
                 raise ValueError(f"{value!r} is none of {', '.join(rev.ALL)}")
+            elif name == "prefix" and found.prefix:
+                found = replace(found, further=(*found.further, value))
             elif name in {"prefix", "revision"}:
                 found = replace(found, **dict[str, Any]([(name, value)]))
             else:
                 found = replace(found, **dict[str, Any]([(name, getattr(found, name) | {value})]))
         return found
+
+    @property
+    def second(self) -> str:
+        """What the names of the second server begin with."""
+        return self.further[0] if self.further else SECOND
 
     def kept(self, items: list[Any]) -> list[Any]:
         """Return the items of a list of our server that must arrive."""
@@ -129,7 +155,7 @@ class Expected:
         found = []
         for one in items:
             name = value_in(one, "name")
-            if name in self.adds:
+            if name in self.adds or str(name).startswith(self.foreign or (" ",)):
                 continue
             if isinstance(name, str) and self.prefix and name.startswith(self.prefix):
                 one = {**one, "name": name.removeprefix(self.prefix)}  # noqa: PLW2901
@@ -267,9 +293,10 @@ class Pair(Record):
     def seen(self, clause: str, name: str, passed: bool, expected: str, actual: str) -> Seen:
         """Return an observation about a step, with its lines on both hops."""
         step = self.through.steps[name]
-        beside = [(DIRECT, self.direct.steps[name].answer or self.direct.steps[name].line)]
+        alone = self.direct.steps.get(name)
         found = self.behind(name)
-        beside = [*([found] if found else []), *beside]
+        beside = [*([found] if found else [])]
+        beside += [(DIRECT, alone.answer or alone.line)] if alone else []
         line = step.answer or step.line or None
         return Seen(
             clause,
@@ -349,7 +376,7 @@ def _plain(answer: Any, items: Callable[[list[Any]], list[Any]]) -> Any:
         if isinstance(meta, dict):
             meta = {name: value for name, value in meta.items() if name != OURS}
             result = {**result, "_meta": meta} if meta else _without(result, "_meta")
-        for member in ("tools", "prompts"):
+        for member in ("tools", "prompts", "resources", "resourceTemplates"):
             if isinstance(result.get(member), list):
                 result[member] = items(result[member])
         found["result"] = _without(result, "nextCursor")
@@ -384,6 +411,7 @@ class ExchangeTalk:
     Args:
         open_: opens a connection of a further client, with a token or none.
         expected: what the gateway is meant to change; nothing without one.
+        behind: returns what our server has heard and said up to now.
 
     Attributes:
         steps: the steps so far.
@@ -391,8 +419,13 @@ class ExchangeTalk:
         connections: those of all clients.
     """
 
-    def __init__(self, open_: Callable[[str], Connection], expected: Expected) -> None:
-        self._open, self.expected = open_, expected
+    def __init__(
+        self,
+        open_: Callable[[str], Connection],
+        expected: Expected,
+        behind: Callable[[], Sequence[Transcript]],
+    ) -> None:
+        self._open, self.expected, self._behind = open_, expected, behind
         self.connections: list[Connection] = [open_("")]
         self.steps: dict[str, ExchangeStep] = {}
         self.facts: dict[str, Any] = {}
@@ -465,6 +498,17 @@ class ExchangeTalk:
         number = connection.transcript[line].value["id"]
         params = {"requestId": number, "reason": "ünïcode"}
         connection.notify("notifications/cancelled", params)
+
+    def leave(self, client: int) -> None:
+        """End a further client: its session is deleted, and its connections are closed."""
+        self.connections[client].end()
+
+    def told(self, mark: str) -> bool:
+        """Return whether our server learnt in time that nobody waits for a call any more."""
+        until = now() + BEGINNING
+        while (found := told_at(Held((), self._behind(), {}), mark)) is None and now() < until:
+            self.first.quiet(LOOK)
+        return found is not None
 
     def question(self, what: str, client: int = 0) -> ExchangeStep:
         """Let our server ask, and answer: in a session, or in a second round of 2026-07-28."""
@@ -558,15 +602,17 @@ class ExchangePlan:
     Attributes:
         part: our server.
         once: whether it is held in one revision only, as it takes long.
+        several: whether it needs several servers.
     """
 
     run: Exchange
     part: type[Upstream]
     once: bool
+    several: bool
 
 
 def exchange(
-    name: str, part: type[Upstream] = Upstream, *, once: bool = False
+    name: str, part: type[Upstream] = Upstream, *, once: bool = False, several: bool = False
 ) -> Callable[[Exchange], Exchange]:
     """Declare an exchange; ``ExchangePlan`` describes it.
 
@@ -575,7 +621,7 @@ def exchange(
     """
 
     def declare(run: Exchange) -> Exchange:
-        declare_part(name, ExchangePlan(run, part, once))
+        declare_part(name, ExchangePlan(run, part, once, several))
         return run
 
     return declare
@@ -584,6 +630,29 @@ def exchange(
 def is_one_sided(one: Difference) -> bool:
     """Return whether only one of the two answers has the place."""
     return one.old is NOTHING or one.new is NOTHING
+
+
+def told_at(held: Held, mark: str) -> Entry | None:
+    """Return where our server learnt that nobody waits for a call: a cancellation, or an end."""
+    call = held.call(mark)
+    if call is None:
+        return None
+    number, entry = call
+    own = id_key(value_in(entry.value, "id"))
+    for later in held.upstream[number].since(entry.n):
+        ends = later.source is Source.EVENT and (
+            later.happened in ENDS or later.text.startswith("DELETE ")
+        )
+        names_it = id_key(value_in(later.value, "params", "requestId")) == own
+        if ends or (names_it and value_in(later.value, "method") == "notifications/cancelled"):
+            return later
+    return None
+
+
+def names(step: ExchangeStep) -> list[str]:
+    """Return the names in a list."""
+    lists = [list_in(step.result, member) for _, member in LISTS.values()]
+    return [str(value_in(one, "name")) for items in lists for one in items]
 
 
 def compared(old: Any, new: Any) -> list[Difference]:

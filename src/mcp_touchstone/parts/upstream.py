@@ -69,7 +69,8 @@ PAGE: Final = 1_000
 """Tools in each page of it."""
 
 
-def _tool(name: str, about: str, arguments: Mapping[str, Any], **more: Any) -> Json:
+def tool(name: str, about: str, arguments: Mapping[str, Any], **more: Any) -> Json:
+    """Return a tool with optional arguments."""
     schema = {"type": "object", "properties": dict(arguments)}
     return {"name": name, "description": about, "inputSchema": schema, **more}
 
@@ -108,17 +109,17 @@ TOOLS: Final[tuple[Json, ...]] = (
         },
         **_marked("everything"),
     },
-    _tool("fail", "Report a failure in a result.", {}),
-    _tool("refuse", "Answer with an error.", {}),
-    _tool("echo", "Return a text.", {"text": _TEXT, "mark": _TEXT}),
-    _tool("big", "Return a long text.", {"size": _NUMBER}),
-    _tool("hold", "Answer when cancelled, or late.", {"mark": _TEXT}),
-    _tool("later", "Answer after some milliseconds.", {"mark": _TEXT, "after": _NUMBER}),
-    _tool("progress", "Report progress.", {"mark": _TEXT, "steps": _NUMBER}),
-    _tool("log", "Write a log message of each level.", {"mark": _TEXT}),
-    _tool("change", "Say that each list and a resource changed.", {}),
-    _tool("ask", "Ask the client.", {"what": _TEXT, "mark": _TEXT}),
-    _tool("leave", "End this server.", {}),
+    tool("fail", "Report a failure in a result.", {}),
+    tool("refuse", "Answer with an error.", {}),
+    tool("echo", "Return a text.", {"text": _TEXT, "mark": _TEXT}),
+    tool("big", "Return a long text.", {"size": _NUMBER}),
+    tool("hold", "Answer when cancelled, or late.", {"mark": _TEXT}),
+    tool("later", "Answer after some milliseconds.", {"mark": _TEXT, "after": _NUMBER}),
+    tool("progress", "Report progress.", {"mark": _TEXT, "steps": _NUMBER}),
+    tool("log", "Write a log message of each level.", {"mark": _TEXT}),
+    tool("change", "Say that each list and a resource changed.", {}),
+    tool("ask", "Ask the client.", {"what": _TEXT, "mark": _TEXT}),
+    tool("leave", "End this server.", {}),
 )
 """The tools, in an order that is not that of their names."""
 
@@ -270,6 +271,12 @@ class Upstream(Part):
         "resources/templates/list": ("resourceTemplates", (TEMPLATES,)),
     }
     """Method of a list -> its member, and the items of each page."""
+    contents: ClassVar[Mapping[str, list[Json]]] = CONTENTS
+    """URI of a resource -> what is read there."""
+
+    def lists(self) -> Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]:
+        """Return the lists as they are now, like ``pages``."""
+        return self.pages
 
     def opening(self) -> Json:
         """Return the result of initialize, with instructions."""
@@ -287,7 +294,7 @@ class Upstream(Part):
             "completion/complete": lambda _: self.answer(
                 request, {"completion": dict(COMPLETION), **_marked("completion")}
             ),
-            **dict.fromkeys(self.pages, self._list),
+            **dict.fromkeys(self.lists(), self._list),
         }
         fits = method in known and (self.opened or self._names_revision(request))
         if method == "server/discover" and self._names_revision(request):
@@ -303,7 +310,7 @@ class Upstream(Part):
         return self.modern and meta.get(f"{rev.META}protocolVersion") in rev.MODERN
 
     def _list(self, request: Json) -> None:
-        member, pages = self.pages[request["method"]]
+        member, pages = self.lists()[request["method"]]
         cursor = value_in(request, "params", "cursor")
         known = [None, *(f"page/{n + 1}?=é" for n in range(1, len(pages)))]
         if cursor not in known:
@@ -316,11 +323,11 @@ class Upstream(Part):
 
     def _read(self, request: Json) -> None:
         uri = value_in(request, "params", "uri")
-        if uri not in CONTENTS:
+        if uri not in self.contents:
             code = INVALID_PARAMS if self.modern else -32002
             self.refuse(request, code, "Resource not found", uri=uri)
             return
-        found = {"contents": CONTENTS[uri], **_marked("read")}
+        found = {"contents": self.contents[uri], **_marked("read")}
         self.answer(request, {**found, **(CACHE if self.modern else {})})
 
     def call(self, request: Json) -> None:
@@ -362,7 +369,7 @@ class Upstream(Part):
         size = min(size, LONGEST) if isinstance(size, int) and size > 0 else 1
         self.answer(request, self.text(("0123456789abcde\n" * (size // 16 + 1))[:size]))
 
-    def _begun(self, request: Json, mark: object) -> None:
+    def begun(self, request: Json, mark: object) -> None:
         """Report that a call has begun, if it has a token."""
         token = object_in(request, "params", "_meta").get("progressToken")
         if id_key(token) is not None:
@@ -370,13 +377,13 @@ class Upstream(Part):
             self.say({"method": "notifications/progress", "params": about})
 
     def _hold(self, request: Json, given: Json) -> None:
-        self._begun(request, given.get("mark"))
+        self.begun(request, given.get("mark"))
         self.later(HELD, lambda: self.answer(request, self.text(f"held {given.get('mark')}")))
 
     def _answer_later(self, request: Json, given: Json) -> None:
         after = given.get("after")
         seconds = min(after, 5000) / 1000 if isinstance(after, int) else 0.2
-        self._begun(request, given.get("mark"))
+        self.begun(request, given.get("mark"))
         done = self.text(f"later {given.get('mark')}")
         self.later(seconds, lambda: self.answer(request, done))
 
@@ -436,7 +443,7 @@ class Upstream(Part):
 
 def _numbered(page: int) -> tuple[Json, ...]:
     names = range(page * PAGE, (page + 1) * PAGE)
-    return tuple(_tool(f"tool-{n:05}", "One of many.", {}) for n in names)
+    return tuple(tool(f"tool-{n:05}", "One of many.", {}) for n in names)
 
 
 class Many(Upstream):

@@ -4,6 +4,7 @@ A client starts a stand-in, which passes its pipes on over a socket.
 """
 
 import contextlib
+import hashlib
 import hmac
 import secrets
 import socket
@@ -34,6 +35,15 @@ SECRET: Final = 32
 """Bytes of the secret that a stand-in shows, as hexadecimal digits: twice as many."""
 
 
+PROGRAM: Final = (sys.executable, "-I", "-S", stand_in.__file__)
+"""The program of a stand-in."""
+
+
+def known_secret(port: int) -> str:
+    """Return the secret of a stage on a port that a client knows beforehand."""
+    return hashlib.sha256(f"mcp-touchstone {port}".encode()).hexdigest()
+
+
 @dataclass
 class StdioConversation:
     """One conversation on stdio.
@@ -58,6 +68,8 @@ class Stage:
 
     Args:
         folder: a folder of ours that the client can read, for its socket.
+        port: a port on loopback in its place, for a client that was configured before; its secret
+            is known, so every program of this machine can be that client. 0 for none.
 
     Attributes:
         path: its socket; None where a socket has no path.
@@ -66,8 +78,9 @@ class Stage:
         refused: whether a conversation was not recorded.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._secret, self._place = secrets.token_hex(SECRET), folder
+    def __init__(self, folder: Path, port: int = 0) -> None:
+        self._secret = known_secret(port) if port else secrets.token_hex(SECRET)
+        self._place = folder
         self._talks: list[StdioConversation] = []
         self._lost: set[str] = set()
         self._lock = threading.Lock()
@@ -76,16 +89,16 @@ class Stage:
         self._closing = False
         self.refused = False
         self.path: Path | None = None
-        if hasattr(socket, "AF_UNIX"):
+        if hasattr(socket, "AF_UNIX") and not port:
             self.path = folder / "stage"
             address = str(self.path)
             self._listener = socket.socket(socket.AF_UNIX)
             self._listener.bind(address)
             self._listener.listen(CONVERSATIONS)
         else:
-            self._listener = listening()
+            self._listener = listening(port)
             address = str(self._listener.getsockname()[1])
-        self.program = (sys.executable, "-I", "-S", stand_in.__file__)
+        self.program = PROGRAM
         self.command = (*self.program, address, self._secret)
 
     def begin(

@@ -111,6 +111,11 @@ class Family:
                 with contextlib.suppress(psutil.Error):
                     process.kill()
 
+    def stop(self) -> None:
+        """Send SIGTERM to the process that was started, and to nothing that it started."""
+        with contextlib.suppress(OSError):
+            self._popen.terminate()
+
     def end_strays(self, members: list[psutil.Process], grace: float) -> int:
         """End processes that the server left in its group or below it; return their number.
 
@@ -145,6 +150,16 @@ def everybody() -> list[psutil.Process]:
         return list(psutil.process_iter())
     except (psutil.Error, OSError, IndexError):
         return []
+
+
+def naming(word: str) -> list[psutil.Process]:
+    """Return the running processes that have a word in their command line."""
+    found = []
+    for process in everybody():
+        with contextlib.suppress(psutil.Error, OSError):
+            if any(word in one for one in process.cmdline()) and alive(process):
+                found.append(process)
+    return found
 
 
 def alive(process: psutil.Process) -> bool:

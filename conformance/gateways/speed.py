@@ -1,0 +1,54 @@
+"""gateways/speed: calls in flight at a time; the rule is about their answers, never about time."""
+
+from collections import deque
+from collections.abc import Iterator
+from statistics import median
+from typing import Final
+
+from mcp_touchstone.suite import Seen, ambient, brief, gateways, object_in
+
+LANES: Final = {1: 32, 8: 96, 64: 192}
+"""Calls in flight -> calls."""
+
+
+@gateways.exchange("speed", once=True)
+def calls_many_times(talk: gateways.ExchangeTalk) -> None:
+    """Call a tool with 1, 8 and 64 calls in flight, and look at each answer."""
+    for flying, calls in LANES.items():
+        open_: deque[tuple[str, int]] = deque()
+        marks = deque(f"{flying}-{number}" for number in range(calls))
+        taken: list[gateways.ExchangeStep] = []
+        while marks or open_:
+            while marks and len(open_) < flying:
+                mark = marks.popleft()
+                line = talk.send("tools/call", talk.params("echo", text=mark, mark=mark))
+                open_.append((mark, line))
+            mark, line = open_.popleft()
+            step = talk.take("last", line)
+            taken.append(step)
+            if object_in(step.result, "structuredContent").get("text") != mark:
+                talk.steps.setdefault("wrong", step)
+        talk.steps[f"lane-{flying}"] = taken[-1]
+        talk.facts[str(flying)] = _measured(talk, taken)
+
+
+def _measured(
+    talk: gateways.ExchangeTalk, taken: list[gateways.ExchangeStep]
+) -> tuple[float, float] | None:
+    """Return the median of the seconds of a call, and calls a second; None if one got no answer."""
+    lines = talk.first.transcript
+    times = [(lines[one.line].at, lines[one.answer].at) for one in taken if one.answer]
+    if len(times) < len(taken):
+        return None
+    whole = max(end for _, end in times) - times[0][0]
+    return median(end - begin for begin, end in times), len(times) / whole
+
+
+@ambient("gateway-load-own")
+def answers_each_of_many_calls(pair: gateways.Pair) -> Iterator[Seen]:
+    """Each of 64 calls in flight gets its own answer."""
+    if pair.scenario == "speed" and "wrong" not in pair.direct.steps:
+        wrong = pair.through.steps.get("wrong")
+        name = "last" if wrong is None else "wrong"
+        actual = "" if wrong is None else wrong.why or brief(wrong.value)
+        yield pair.seen("gateway-load-own", name, wrong is None, "the text of the call", actual)

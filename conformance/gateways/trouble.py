@@ -1,0 +1,223 @@
+"""gateways/trouble: a server that is late, wrong, changes or ends, and a client that leaves."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from mcp_touchstone.suite import Seen, ambient, brief, gateways, is_modern, troubled
+
+LATE: Final = 5000
+"""Milliseconds after which a late answer comes."""
+
+SOON: Final = 5.0
+"""Seconds for an answer to a call that the server answers at once."""
+
+PATIENT: Final = 20.0
+"""Seconds for a late answer."""
+
+SUCCESS: Final = range(200, 300)
+"""HTTP statuses."""
+
+
+@gateways.exchange("late", troubled.Troubled)
+def calls_a_late_server(talk: gateways.ExchangeTalk) -> None:
+    """Call while other calls are open, cancel one that is answered all the same, and list again."""
+    talk.pages("tools-before", "tools/list", "tools")
+    talk.call("grow", "grow")
+    talk.settle()
+    talk.pages("tools-after", "tools/list", "tools")
+    talk.call("grown", troubled.GROWN)
+    late = talk.send("tools/call", talk.params("later", mark="late", after=LATE), meta=_token("l"))
+    talk.begun("l")
+    first = talk.send("tools/call", talk.params("tardy", mark="first"), meta=_token("f"))
+    talk.begun("f")
+    open_ = talk.send("tools/call", talk.params("echo", text="open", mark="open"))
+    if talk.take("open", open_, seconds=SOON).value is None:
+        talk.cancel(first)
+    talk.take("late", late, seconds=PATIENT)
+    tardy = talk.send("tools/call", talk.params("tardy", mark="tardy"), meta=_token("t"))
+    talk.begun("t")
+    talk.cancel(tardy)
+    talk.settle()
+    talk.call("next", "echo", text="next", mark="next")
+
+
+def _token(token: str) -> dict[str, str]:
+    return {"progressToken": token}
+
+
+@gateways.exchange("garbage", troubled.Troubled)
+def calls_a_wrong_server(talk: gateways.ExchangeTalk) -> None:
+    """Let the server answer with what is no message and no result, and call again."""
+    garbage = talk.send("tools/call", talk.params("garbage", mark="garbage"))
+    talk.call("after", "echo", text="after", mark="after")
+    talk.take("garbage", garbage, seconds=SOON)
+
+
+@gateways.exchange("leave", troubled.Troubled)
+def leaves_while_a_call_runs(talk: gateways.ExchangeTalk) -> None:
+    """Use what each of two sessions has, and end one client while its call runs."""
+    if not talk.shares:
+        return
+    other = talk.another()
+    for client in () if talk.modern else (0, other):
+        tools = talk.pages(f"list-{client}", "tools/list", "tools", client)
+        for name in _own(tools):
+            talk.ask(f"own-{client}", "tools/call", {"name": name}, client)
+    talk.send("tools/call", talk.params("hold", mark="left"), other, meta=_token("left"))
+    talk.begun("left", other)
+    talk.leave(other)
+    talk.facts["told"] = talk.told("left")
+    talk.call("stays", "echo", text="stays", mark="stays")
+
+
+@gateways.exchange("stop", troubled.Stubborn)
+def is_stopped(talk: gateways.ExchangeTalk) -> None:
+    """Call once; then the gateway is stopped."""
+    talk.call("stop", "echo", text="stop", mark="stop")
+
+
+def _own(step: gateways.ExchangeStep) -> list[str]:
+    """Return the names of the tools of one session in a list."""
+    names = gateways.names(step)
+    return [name for name in names if troubled.OWN in name]
+
+
+def _answered(pair: gateways.Pair, name: str) -> bool:
+    """Whether a call was answered through the gateway as it is directly."""
+    old, new = (held.steps[name].result.get("content") for held in (pair.direct, pair.through))
+    return gateways.same(old, new)
+
+
+def _actual(pair: gateways.Pair, name: str) -> str:
+    step = pair.through.steps[name]
+    return step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
+
+
+def _taken(pair: gateways.Pair, *names: str) -> Iterator[str]:
+    """Yield the steps that were taken on both ways."""
+    return (name for name in names if pair.has(name) and name in pair.through.steps)
+
+
+@ambient("gateway-open-calls", "gateway-late-answers", "gateway-late-own")
+def waits_for_late_answers(pair: gateways.Pair) -> Iterator[Seen]:
+    """A late answer arrives, at its own request, and holds nothing else up."""
+    if pair.scenario != "late":
+        return
+    for name in _taken(pair, "open"):
+        # One that reached the server while the other was open was not held up.
+        passed = _answered(pair, name) or _is_open_at(pair, "first", "open")
+        actual = f"{gateways.Fate.DELAYED}: the server gets it after the end of the first call"
+        yield pair.seen("gateway-open-calls", name, passed, "its answer meanwhile", actual)
+    for name in _taken(pair, "late"):
+        passed = _answered(pair, name)
+        yield pair.seen("gateway-late-answers", name, passed, "the answer", _actual(pair, name))
+    for name in _taken(pair, "next"):
+        crossed = "tardy" in brief(pair.through.steps[name].value, 500)
+        actual = f"{gateways.Fate.CROSSED}: the late answer to a cancelled call"
+        yield pair.seen("gateway-late-own", name, not crossed, "its own answer", actual)
+
+
+def _is_open_at(pair: gateways.Pair, first: str, then: str) -> bool:
+    """Whether a call reached the server before it knew that nobody waits for another one."""
+    begun, later = pair.through.call(first), pair.through.call(then)
+    if begun is None or later is None:
+        return False
+    told = gateways.told_at(pair.through, first)
+    return begun[0] != later[0] or told is None or later[1].n < told.n
+
+
+@ambient("gateway-list-fresh", "gateway-list-new")
+def follows_a_change_of_the_list(pair: gateways.Pair) -> Iterator[Seen]:
+    """A tool that appears during a session is listed, and can be called."""
+    if pair.scenario != "late" or is_modern(pair.revision):  # a list may be kept for a time there
+        return
+    for name in _taken(pair, "tools-after"):
+        listed = gateways.names(pair.through.steps[name])
+        passed = pair.expected.prefix + troubled.GROWN in listed
+        actual = f"{gateways.Fate.LOST}: the tool {troubled.GROWN}; the list is the earlier one"
+        yield pair.seen("gateway-list-fresh", name, passed, "the new tool", actual)
+    for name in _taken(pair, "grown"):
+        passed = _answered(pair, name)
+        yield pair.seen("gateway-list-new", name, passed, "its answer", _actual(pair, name))
+
+
+@ambient("gateway-garbage-outlived", "gateway-garbage-answered")
+def outlives_a_wrong_server(pair: gateways.Pair) -> Iterator[Seen]:
+    """What is no message of the server disturbs no other call, and leaves no client waiting."""
+    if pair.scenario != "garbage" or pair.through.call("garbage") is None:
+        return
+    for name in _taken(pair, "after"):
+        passed = _answered(pair, name)
+        yield pair.seen("gateway-garbage-outlived", name, passed, "the answer", _actual(pair, name))
+        step = pair.through.steps["garbage"]
+        if passed:  # so the gateway has read what the server sent before
+            ended = step.value is not None or not step.why.startswith("no answer within")
+            yield pair.seen(
+                "gateway-garbage-answered", "garbage", ended, "an error, or an end", step.why
+            )
+
+
+@ambient("gateway-end-after", "gateway-restart-opened")
+def goes_on_after_the_end_of_its_server(pair: gateways.Pair) -> Iterator[Seen]:
+    """After its server ended, a gateway answers with an error, ends, or opens it again."""
+    if pair.scenario != "end" or not pair.through.upstream:
+        return
+    if "again" in pair.through.steps and pair.through.steps["leave"].value is not None:
+        step = pair.through.steps["again"]
+        waits = step.value is None and step.why.startswith("no answer within")
+        yield pair.seen("gateway-end-after", "again", not waits, "an answer, or an end", step.why)
+    for number, one in enumerate(pair.through.upstream[1:], 1):
+        first = next(iter(one.session.asked), None)
+        if first is not None and not is_modern(pair.revision):
+            passed = first.method == "initialize"
+            actual = f"the first request is {first.method}"
+            spot = (number, first.line)
+            yield pair.behind_at("gateway-restart-opened", passed, spot, "initialize", actual)
+
+
+@ambient("gateway-session-list")
+def keeps_sessions_apart(pair: gateways.Pair) -> Iterator[Seen]:
+    """What a client lists, it can call: both reach the same session of the server."""
+    for client in (0, 1) if pair.scenario == "leave" else ():
+        name = f"own-{client}"
+        if name in pair.through.steps and name in pair.direct.steps:
+            step = pair.through.steps[name]
+            passed = troubled.OWN in brief(step.result.get("content"))
+            actual = f"{gateways.Fate.CROSSED}: it lists a tool of another session: {_said(step)}"
+            yield pair.seen("gateway-session-list", name, passed, "its answer", actual)
+
+
+def _said(step: gateways.ExchangeStep) -> str:
+    return step.why or brief(step.value)
+
+
+@ambient("gateway-leave-told", "gateway-leave-others")
+def tells_the_server_that_a_client_left(pair: gateways.Pair) -> Iterator[Seen]:
+    """The call of a client that left is cancelled; the other client is served."""
+    if pair.scenario != "leave" or len(pair.through.clients) <= 1:
+        return
+    for name in _taken(pair, "stays"):
+        passed = _answered(pair, name)
+        yield pair.seen("gateway-leave-others", name, passed, "its answer", _actual(pair, name))
+    call = pair.through.call("left")
+    if call is not None and (is_modern(pair.revision) or _is_deleted(pair)):
+        told = bool(pair.through.facts.get("told"))
+        actual = f"{gateways.Fate.LOST}: the server goes on, and nobody waits"
+        where = (call[0], call[1].n)
+        yield pair.behind_at("gateway-leave-told", told, where, "a cancellation, or an end", actual)
+
+
+def _is_deleted(pair: gateways.Pair) -> bool:
+    """Whether the gateway accepted the end of the session."""
+    ended = [one for one in pair.through.clients[1].exchanges if one.verb == "DELETE"]
+    return any(one.status in SUCCESS for one in ended)
+
+
+@ambient("gateway-stop-server")
+def ends_its_server(pair: gateways.Pair) -> Iterator[Seen]:
+    """A gateway that is stopped leaves no process of its server."""
+    left = pair.through.facts["left"] if pair.scenario == "stop" else None
+    if left is not None and pair.through.call("stop") is not None:
+        actual = f"{', '.join(left)} of the server runs after the end of the gateway"
+        where = (0, len(pair.through.upstream[0]))
+        yield pair.behind_at("gateway-stop-server", not left, where, "no process", actual)
