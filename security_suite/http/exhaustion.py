@@ -90,8 +90,12 @@ def _borne(session: AttackSession, threat: str, send: Send, most: int, unlimited
     if not session.judge.covers(threat):
         return
     for again in (False, True):
-        if session.wire.gone or again:
+        if session.wire.gone or again or not _ping(session).answered:
             session.renew()
+        control = _ping(session)
+        if not control.answered:
+            session.judge.unseen(threat, f"a ping before it got no answer: {control.why}")
+            return
         session.server.mark()
         before = _resident(session)
         what, at, seen = send(session, HttpCaller(session))

@@ -210,6 +210,10 @@ def _send(session: AttackSession, threat: str, wrong: list[Wrong], *, refused: b
     """
     if session.wire.gone or session.wire.transcript.overflow:
         session.renew()
+    control = session.wire.probe(required=False)
+    if not control.answered:
+        session.judge.unseen(threat, f"a ping before it got no answer: {control.why}")
+        return
     session.server.mark()
     found, until, sent = "", now() + LONGEST, 0
     reply: Reply | None = None

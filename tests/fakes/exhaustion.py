@@ -129,6 +129,14 @@ class _Endpoint(BaseHTTPRequestHandler):
         self.answer(200)
 
 
+class AnswersOpeningsOnly(LimitsAll, families=("exhaustion", "amplification")):
+    """Breaks off each request but initialize, as a server does that serves one client only."""
+
+    def read(self, body: bytes) -> None:
+        if b'"initialize"' not in body:
+            raise ConnectionAbortedError
+
+
 class KeepsBodies(LimitsAll, trips={"exhaustion-body"}, longest=16 * MIB):
     """Keeps five copies of each body."""
 

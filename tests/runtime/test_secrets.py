@@ -93,7 +93,13 @@ def test_a_variable_with_another_name_is_not_hidden(name: str, value: str) -> No
         ),
         *("${API_KEY}", "$TOKEN", "{{ secrets.key }}", "<your key>", "********", "xxxxxxxx"),
         *("%TOKEN%", "${{ secrets.TOKEN }}", "bearer", "client_secret_basic", "api-key", "short"),
-        *("unix:path=/run/user/0/bus", "tools/call", "initialize", "notifications/progress"),
+        *(
+            "{port}",
+            "unix:path=/run/user/0/bus",
+            "tools/call",
+            "initialize",
+            "notifications/progress",
+        ),
         *("AES-256-GCM", "HS256", "rsa-sha2-512", "abc", "", "12345"),
     ],
 )
