@@ -93,7 +93,7 @@ def test_pass_in_spite_of_an_option_says_what_may_have_closed_it() -> None:
 
 def test_finding_on_an_old_sdk_says_which_release_closes_it() -> None:
     said = " ".join(printed(run_on("2.1.1", Outcome.FAIL)).split())
-    assert f"use mcp 2.2.0 or newer and {OPTION}, which is off by default" in said
+    assert f"use mcp 2.2.0 or newer with {OPTION}, which is off by default" in said
 
 
 def test_finding_on_another_sdk_names_no_advisory_of_this_one() -> None:
@@ -167,7 +167,7 @@ def test_command_lists_them_beside_its_result(
 
     said = capsys.readouterr().out
     assert "\nadvisories\n" in said
-    assert "not tested GHSA-jpw9-pfvf-9f58: use mcp 1.27.2 or newer and " in " ".join(said.split())
+    assert "not tested GHSA-jpw9-pfvf-9f58: use mcp 1.27.2 or newer with " in " ".join(said.split())
 
 
 def test_wrong_file_of_osv_scanner_is_refused_before_the_server_starts(

@@ -60,7 +60,7 @@ def remedy(advisory: Advisory, package: Package) -> str:
     if advisory.is_optional_in(package):
         way = f"{option}, which is off by default, closes it"
     elif fixed:
-        more = f" and {option}, which is off by default" if option else ""
+        more = f" with {option}, which is off by default" if option else ""
         way = f"use {package.name} {fixed} or newer{more}"
     else:
         way = "no version is corrected"
