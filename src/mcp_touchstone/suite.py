@@ -52,7 +52,7 @@ from mcp_touchstone.judging.file_resources import edit, served
 from mcp_touchstone.judging.guarded import attempt, challenged, guarded, harmless_requests
 from mcp_touchstone.judging.schema_rules import Typed, each, shapes, typed
 from mcp_touchstone.judging.used_server import Broken
-from mcp_touchstone.parts import callers, second, troubled, upstream
+from mcp_touchstone.parts import callers, rich_upstream, second, troubled, upstream
 from mcp_touchstone.parts import part as parts
 from mcp_touchstone.properties import examples as drawn
 from mcp_touchstone.properties.runner import BrokenClause, Draw, Heard, Property, Say
@@ -223,6 +223,7 @@ __all__ = [
     "questions",
     "read_pages",
     "refused_output",
+    "rich_upstream",
     "same_outcome",
     "scenario",
     "second",

@@ -13,6 +13,8 @@ from typing import Any
 
 Json = dict[str, Any]
 
+META = "io.modelcontextprotocol/"
+
 
 class Gateway:
     """Passes lines on; a fault overrides what differs."""
@@ -119,6 +121,22 @@ class Members(Gateway):
         yield message
 
 
+class Forgets(Members):
+    """Drops members of the requests of a method: ``forgets METHOD PATH``."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Change a request."""
+        method, path = self.words
+        if message.get("method") == method:
+            for container, member in list(places(message, path.split("."))):
+                self.change(container, member)
+        yield message
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Pass it on."""
+        yield message
+
+
 class OnlyOnce(Members):
     """Drops members the first time that it is started: ``only-once FILE METHOD PATH``."""
 
@@ -181,12 +199,12 @@ class Loses(Gateway):
     to_client = to_server
 
 
-class SetsNoLevel(Gateway):
-    """Answers logging/setLevel itself."""
+class AnswersItself(Gateway):
+    """Answers a method itself: ``answers METHOD``."""
 
     def to_server(self, message: Json) -> Iterator[Json]:
         """Answer in place of the server."""
-        if message.get("method") == "logging/setLevel":
+        if message.get("method") == self.words[0]:
             self.tell_client({"jsonrpc": "2.0", "id": message["id"], "result": {}})
         else:
             yield message
@@ -289,6 +307,38 @@ class Asks(Members):
         return answer
 
 
+class CrossesSubscriptions(Gateway):
+    """Sends what one subscription asked for to another one too."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Send it to the first one."""
+        yield message
+        if message.get("method") == "notifications/prompts/list_changed":
+            first = next(m for m in self.asked.values() if m["method"] == "subscriptions/listen")
+            params = {"_meta": {f"{META}subscriptionId": first["id"]}}
+            yield {**message, "params": params}
+
+
+class Cancels(Gateway):
+    """Says that the user cancelled what he declined."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Replace the action."""
+        if message.get("result", {}).get("action") == "decline":
+            message["result"]["action"] = "cancel"
+        yield message
+
+
+class ForgetsState(Gateway):
+    """Leaves the state of a second round out."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Drop it."""
+        if str(message.get("params", {}).get("requestState")).count("/") > 1:
+            del message["params"]["requestState"]
+        yield message
+
+
 class ForgetsRoots(Gateway):
     """Drops the names of the roots that the client has."""
 
@@ -381,11 +431,15 @@ FAULTS: dict[str, type[Gateway]] = {
     "none": Gateway,
     "drop": Members,
     "change": Changes,
+    "forgets": Forgets,
     "only-once": OnlyOnce,
     "silent": Silent,
     "refuses": Refuses,
     "loses": Loses,
-    "sets-no-level": SetsNoLevel,
+    "answers": AnswersItself,
+    "crosses-subscriptions": CrossesSubscriptions,
+    "cancels": Cancels,
+    "forgets-state": ForgetsState,
     "loses-progress": LosesProgress,
     "invents-token": InventsToken,
     "late-progress": LateProgress,

@@ -64,7 +64,7 @@ MEMBERS = {
 
 MESSAGES = {
     "gateway-log-messages": "loses notifications/message",
-    "gateway-log-level": "sets-no-level",
+    "gateway-log-level": "answers logging/setLevel",
     "gateway-progress-arrives": "loses-progress",
     "gateway-progress-token": "invents-token",
     "gateway-progress-late": "late-progress",
@@ -82,6 +82,16 @@ MESSAGES = {
     "gateway-text-whole": "cuts-text",
     "gateway-result-large": "cuts-large",
     "gateway-tools-many": "loses-one",
+    "gateway-request-arguments": "forgets tools/call params.arguments.none",
+    "gateway-request-meta": "forgets tools/call params._meta.traceparent",
+    "gateway-request-capabilities": "forgets initialize params.capabilities.sampling.tools",
+    "gateway-subscribe-arrives": "answers resources/unsubscribe",
+    "gateway-tasks-answers": "drop tasks/get result.statusMessage",
+    "gateway-tasks-status": "loses notifications/tasks/status",
+    "gateway-elicitation-url": "asks elicitation/create params.url",
+    "gateway-elicitation-complete": "loses notifications/elicitation/complete",
+    "gateway-elicitation-refused": "cancels",
+    "gateway-sampling-tools": "asks sampling/createMessage params.toolChoice",
 }
 """The same, for messages and sizes."""
 
@@ -107,7 +117,14 @@ HEADERS = {
 }
 """Clause -> the fault of a gateway from HTTP to HTTP that breaks it, and a revision."""
 
-STATELESS = {"gateway-lists-caching": "change tools/list result.cacheScope"}
+STATELESS = {
+    "gateway-lists-caching": "change tools/list result.cacheScope",
+    "gateway-listen-acknowledged": "loses notifications/subscriptions/acknowledged",
+    "gateway-listen-changes": "loses notifications/resources/updated",
+    "gateway-listen-own": "crosses-subscriptions",
+    "gateway-listen-ends": "loses notifications/cancelled",
+    "gateway-rounds": "forgets-state",
+}
 """The same, for what only 2026-07-28 has."""
 
 
@@ -128,11 +145,19 @@ TROUBLE_AT_TIMES = {
 """What needs several servers or clients, a gateway that goes on, or one that starts its server."""
 
 OF = {
-    "messages": {*MESSAGES},
+    "messages": {one.id for one in load(GATEWAYS).catalogue if one.chapter == "messages"},
     "end": {"gateway-end-answered"},
     "sizes": {"gateway-text-whole", "gateway-result-large"},
     "many": {"gateway-tools-many"},
     "clients": {*CLIENTS},
+    "subscriptions": {"gateway-subscribe-arrives", *(c for c in STATELESS if "listen" in c)},
+    "tasks": {"gateway-tasks-answers", "gateway-tasks-status"},
+    "questions": {
+        *(c for c in MESSAGES if c.startswith("gateway-elicitation-")),
+        *(c for c in MESSAGES if c.startswith("gateway-request-")),
+        "gateway-sampling-tools",
+        "gateway-rounds",
+    },
     "headers": {*HEADERS} - {"gateway-redirect-credentials"},
     "redirect": {"gateway-redirect-credentials"},
 }

@@ -27,6 +27,7 @@ from mcp_touchstone.judging.gateways import (
 from mcp_touchstone.parts.callers import TOKENS
 from mcp_touchstone.parts.canary import FetchCanary
 from mcp_touchstone.parts.part import REDIRECTS, listening
+from mcp_touchstone.parts.rich_upstream import DECLINE
 from mcp_touchstone.parts.second import SECOND, Second, Twin
 from mcp_touchstone.parts.upstream import Upstream
 from mcp_touchstone.runtime import scratch
@@ -330,8 +331,14 @@ def client(revision: str) -> Client:
         capabilities=capabilities,
         roots=answers.offer(ROOT),
         tasks=None,
-        elicitation=answers.accept({"name": "Ünï"}),
+        elicitation=_elicited,
     )
+
+
+def _elicited(params: Mapping[str, Any]) -> answers.Answer:
+    """Accept a question, or decline it if it asks for that."""
+    declines = str(params.get("message")).startswith(DECLINE)
+    return (answers.decline() if declines else answers.accept({"name": "Ünï"}))(params)
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,6 +271,7 @@ class Upstream(Part):
         "resources/templates/list": ("resourceTemplates", (TEMPLATES,)),
     }
     """Method of a list -> its member, and the items of each page."""
+    questions: ClassVar[Mapping[str, tuple[str, Json]]] = ASKED
     contents: ClassVar[Mapping[str, list[Json]]] = CONTENTS
     """URI of a resource -> what is read there."""
 
@@ -414,10 +415,10 @@ class Upstream(Part):
 
     def _ask(self, request: Json, given: Json) -> None:
         what = str(given.get("what"))
-        if what not in ASKED:
+        if what not in self.questions:
             self.refuse(request, INVALID_PARAMS, "Unknown question")
             return
-        method, params = ASKED[what]
+        method, params = self.questions[what]
 
         def then(said: Any) -> None:
             told = {"asked": method, "mark": given.get("mark"), "said": said}

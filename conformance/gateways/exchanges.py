@@ -1,0 +1,292 @@
+"""gateways/exchanges: subscriptions, tasks, and questions in several messages."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from mcp_touchstone.suite import (
+    Kind,
+    Role,
+    Seen,
+    ambient,
+    brief,
+    gateways,
+    id_key,
+    is_modern,
+    object_in,
+    rich_upstream,
+    value_in,
+)
+
+WATCHED: Final = "test://upstream/watched"
+ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+FILTERS: Final = {
+    "listen-0": {"toolsListChanged": True, "resourceSubscriptions": [WATCHED]},
+    "listen-1": {"promptsListChanged": True, "resourcesListChanged": True},
+}
+"""Step -> what a subscription asks for; the first one is cancelled."""
+
+LEFT: Final = "subscribed"
+TRIES: Final = 10
+PATIENCE: Final = 5.0
+STATUS: Final = "notifications/tasks/status"
+COMPLETE: Final = "notifications/elicitation/complete"
+OWN: Final = {
+    "com.example.client/own": {"list": [1, None, "ü"]},
+    "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+}
+"""Metadata of a request, of the client and of a trace."""
+
+QUESTIONS: Final = {
+    "url": ("gateway-elicitation-url", "elicitation/create"),
+    "refusal": ("gateway-elicitation-refused", "elicitation/create"),
+    "tools": ("gateway-sampling-tools", "sampling/createMessage"),
+}
+"""What the server asks -> the clause, and the method."""
+
+
+@gateways.exchange("subscriptions", rich_upstream.Rich)
+def subscribes(talk: gateways.ExchangeTalk) -> None:
+    """Subscribe, hear of changes, and end it."""
+    if not talk.modern:
+        talk.ask("subscribe", "resources/subscribe", {"uri": WATCHED})
+        talk.ask("unsubscribe", "resources/unsubscribe", {"uri": WATCHED})
+        return
+    lines = []
+    for name, wanted in FILTERS.items():
+        lines.append(talk.send(rich_upstream.LISTEN, {"notifications": wanted}))
+        talk.steps[name] = gateways.ExchangeStep(lines[-1], None, None)
+        talk.until(lambda: _told(talk.first.transcript, lines[-1]), PATIENCE)
+    talk.call("change", "change")
+    talk.settle()
+    talk.cancel(lines[0])
+    for _ in range(TRIES):  # the end of a stream is noticed some time later
+        if _still_open(talk.call(LEFT, LEFT)) in {0, 1}:
+            break
+        talk.settle()
+
+
+@gateways.exchange("tasks", rich_upstream.Rich)
+def runs_tasks(talk: gateways.ExchangeTalk) -> None:
+    """Call a tool as a task, ask for the task and its result, and cancel another one."""
+    if talk.first.transcript.revision != rich_upstream.WITH_TASKS:
+        return
+    params = talk.params("everything", kind="all")
+    for name in ("task-created", "task-second"):
+        talk.ask(name, "tools/call", {**params, "task": {"ttl": 61_000}})
+    first, second = (
+        object_in(talk.steps[name].result, "task").get("taskId")
+        for name in ("task-created", "task-second")
+    )
+    talk.ask("task-got", "tasks/get", {"taskId": first})
+    talk.ask("task-result", "tasks/result", {"taskId": first})
+    talk.ask("task-listed", "tasks/list", {})
+    talk.ask("task-cancelled", "tasks/cancel", {"taskId": second})
+    talk.settle()
+
+
+@gateways.exchange("questions", rich_upstream.Rich)
+def answers_questions(talk: gateways.ExchangeTalk) -> None:
+    """Send values of each type; answer a question with a URL, decline one, go through rounds."""
+    params = {**talk.params("take"), "arguments": rich_upstream.ARGUMENTS}
+    talk.ask("take", "tools/call", params, meta=OWN)
+    for what in QUESTIONS:
+        talk.question(what)
+    talk.settle()
+    if not talk.modern:
+        return
+    params, more = talk.params("rounds"), dict[str, Any]()
+    for number in range(len(rich_upstream.ROUNDS) + 1):
+        step = talk.ask(f"round-{number}", "tools/call", {**params, **more})
+        answers = talk.first.answers
+        filled = answers.filled(answers.client, step.result.get("inputRequests"))
+        more = {"inputResponses": filled, "requestState": step.result.get("requestState")}
+
+
+def _still_open(step: gateways.ExchangeStep) -> Any:
+    return object_in(step.result, "structuredContent").get("open")
+
+
+def _told(transcript: Any, line: int) -> list[tuple[int, str, Any]]:
+    """Return the notifications of a subscription: line, method, and params without its id."""
+    key, found = id_key(value_in(transcript[line].value, "id")), []
+    for entry in transcript:
+        for message in entry.messages:
+            params = object_in(message.value, "params")
+            meta = object_in(params, "_meta")
+            own = id_key(meta.get(rich_upstream.SUBSCRIPTION)) == key
+            if message.role is Role.NOTIFICATION and message.method and own:
+                rest = {k: v for k, v in params.items() if k != "_meta"}
+                found.append((entry.n, message.method, rest))
+    return found
+
+
+@ambient("gateway-subscribe-arrives")
+def passes_subscriptions_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """The client's requests to watch a resource, and to watch it no more, reach the server."""
+    for name in ("subscribe", "unsubscribe") if pair.scenario == "subscriptions" else ():
+        if pair.has(name) and "result" in (pair.through.steps[name].value or {}):
+            heard = [value_in(e.value, "params", "uri") for _, e in _heard(pair, name)]
+            actual = f"the server heard {', '.join(map(brief, heard)) or 'nothing'}"
+            passed = WATCHED in heard
+            yield pair.seen("gateway-subscribe-arrives", name, passed, WATCHED, actual)
+
+
+def _heard(pair: gateways.Pair, name: str) -> list[tuple[int, Any]]:
+    return list(pair.through.received(f"resources/{name}"))
+
+
+@ambient(
+    "gateway-listen-acknowledged",
+    "gateway-listen-own",
+    "gateway-listen-changes",
+)
+def passes_streams_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """Each subscription is acknowledged first, and gets what it asked for, under its id."""
+    if pair.scenario != "subscriptions" or not is_modern(pair.revision):
+        return
+    for name in FILTERS:
+        if name not in pair.through.steps:
+            continue
+        line = pair.through.steps[name].line
+        told, answer = _told(pair.transcript, line), pair.transcript.answer_to(line)
+        if answer is not None and (answer[1].kind is Kind.RESULT or not told):
+            continue  # it was refused, or has ended; what was cancelled may get an error
+        first = [method for _, method, _ in told[:1]]
+        actual = f"{first[0]} comes first" if first else f"{gateways.Fate.LOST}: {ACKNOWLEDGED}"
+        passed = first == [ACKNOWLEDGED]
+        clause = "gateway-listen-acknowledged"
+        yield pair.seen(clause, name, passed, "an acknowledgement before all others", actual)
+        direct = _told(pair.direct.clients[0], pair.direct.steps[name].line)
+        wanted = [(method, params) for _, method, params in direct if method != ACKNOWLEDGED]
+        found = [(method, params) for _, method, params in told if method != ACKNOWLEDGED]
+        lost = [brief(one) for one in wanted if one not in found]
+        actual = f"{gateways.Fate.LOST}: {'; '.join(lost)}"
+        yield pair.seen("gateway-listen-changes", name, not lost, "each notification", actual)
+        strange = [brief(one) for one in found if one not in wanted]
+        actual = f"{gateways.Fate.CROSSED}: {'; '.join(strange)}, which it never asked for"
+        yield pair.seen("gateway-listen-own", name, not strange, "what it asked for", actual)
+
+
+@ambient("gateway-listen-ends")
+def passes_the_end_of_a_subscription_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """A subscription that the client cancels ends at the server."""
+    if pair.scenario != "subscriptions" or not pair.has(LEFT) or LEFT not in pair.through.steps:
+        return
+    before, after = (_still_open(held.steps[LEFT]) for held in (pair.direct, pair.through))
+    arrived = list(pair.through.received(rich_upstream.LISTEN))
+    if before == 1 and len(arrived) >= len(FILTERS):
+        actual = f"the server has {brief(after)} open subscriptions"
+        yield pair.seen("gateway-listen-ends", LEFT, after == before, "one is left", actual)
+
+
+@ambient("gateway-tasks-answers", "gateway-tasks-status")
+def passes_tasks_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """Requests about tasks are answered as by the server; only the ids may differ."""
+    if pair.scenario != "tasks" or "tasks" in pair.expected.drops:
+        return
+    declared = object_in(pair.through.steps["opening"].result, "capabilities")
+    if "task-created" in pair.direct.steps and "tasks" not in declared:
+        actual = f"{gateways.Fate.LOST}: the capability tasks"
+        yield pair.seen("gateway-tasks-answers", "opening", False, "tasks are offered", actual)
+        return
+    for name in pair.direct.steps:
+        if name.startswith("task-") and pair.has(name) and name in pair.through.steps:
+            old, new = (_unnamed(held, name) for held in (pair.direct, pair.through))
+            found = gateways.compared(old, new)
+            actual = pair.through.steps[name].why or gateways.in_words(found)
+            yield pair.seen("gateway-tasks-answers", name, not found, "the same", actual)
+    told = [len(held.heard(STATUS)) for held in (pair.direct, pair.through)]
+    if told[0]:
+        actual = f"{told[1]} of {told[0]} notifications"
+        clause, name = "gateway-tasks-status", "task-created"
+        yield pair.seen(clause, name, told[1] == told[0], "each notification", actual)
+
+
+def _unnamed(held: gateways.Held, name: str) -> Any:
+    """Return the answer of a step with places for the ids of the tasks."""
+    ids = [
+        object_in(held.steps[one].result, "task").get("taskId")
+        for one in ("task-created", "task-second")
+    ]
+    answer = held.steps[name].value
+    parts = {k: v for k, v in (answer or {}).items() if k in {"result", "error"}}
+    return _with_places(parts, ids)
+
+
+def _with_places(value: Any, ids: list[Any]) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_places(inner, ids) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_places(inner, ids) for inner in value]
+    return f"task {ids.index(value)}" if isinstance(value, str) and value in ids else value
+
+
+@ambient(*(clause for clause, _ in QUESTIONS.values()), "gateway-elicitation-complete")
+def passes_all_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """Questions of each mode reach the client, and its answers the server."""
+    for what, (clause, method) in QUESTIONS.items() if pair.scenario == "questions" else ():
+        name = f"ask-{what}"
+        if pair.has(name) and name in pair.through.steps:
+            old, new = (_question(held, name, method) for held in (pair.direct, pair.through))
+            found = gateways.compared(old, new)
+            actual = gateways.in_words(found)
+            yield pair.seen(clause, name, not found, "the question and its answer", actual)
+    if pair.scenario == "questions" and pair.direct.heard(COMPLETE):
+        sent, came = (held.params_of(COMPLETE) for held in (pair.direct, pair.through))
+        actual = brief(came) if came else f"{gateways.Fate.LOST}: {COMPLETE}"
+        clause = "gateway-elicitation-complete"
+        yield pair.seen(clause, "ask-url", sent == came, brief(sent), actual)
+
+
+def _question(held: gateways.Held, name: str, method: str) -> dict[str, Any]:
+    """Return what a client was asked by a step, and what the server was answered."""
+    report = object_in(held.steps[name].value, "result", "structuredContent")
+    rounds = object_in(held.steps[f"{name}-first"].value, "result", "inputRequests")
+    order = [f"ask-{what}" for what, (_, of) in QUESTIONS.items() if of == method]
+    asked = [object_in(one, "params") for one in rounds.values()]
+    if not rounds:
+        asked = held.params_of(method)[order.index(name) :][:1]
+    return {
+        "asked": [{k: v for k, v in one.items() if k != "_meta"} for one in asked],
+        "answered": report.get("said"),
+        "state": report.get("state"),
+    }
+
+
+@ambient("gateway-request-arguments", "gateway-request-meta", "gateway-request-capabilities")
+def passes_requests_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """The arguments and the metadata of a call, and what the client can do, reach the server."""
+    if pair.scenario != "questions" or not pair.has("take") or "take" not in pair.through.steps:
+        return
+    called = [entry for _, entry in pair.through.received("tools/call")]
+    taken = [one for one in called if "numbers" in _arguments(one.value)]
+    if not taken:
+        return
+    sent = {"arguments": rich_upstream.ARGUMENTS}
+    found = gateways.compared(sent, {"arguments": _arguments(taken[0].value)})
+    actual = gateways.in_words(found)
+    yield pair.seen("gateway-request-arguments", "take", not found, "as the client sent it", actual)
+    meta = object_in(taken[0].value, "params", "_meta")
+    found = gateways.compared({"_meta": OWN}, {"_meta": {k: meta[k] for k in OWN if k in meta}})
+    actual = gateways.in_words(found)
+    yield pair.seen("gateway-request-meta", "take", not found, "as the client sent it", actual)
+    able = gateways.declared(pair.direct), gateways.declared(pair.through)
+    lost = [one for one in gateways.compared(*able) if gateways.fate(one) is gateways.Fate.LOST]
+    actual = gateways.in_words(lost)
+    clause = "gateway-request-capabilities"
+    yield pair.seen(clause, "opening", not lost, "each capability of the client", actual)
+
+
+def _arguments(value: Any) -> dict[str, Any]:
+    return object_in(value, "params", "arguments")
+
+
+@ambient("gateway-rounds")
+def passes_each_round_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """Each round of a call arrives, with its questions, answers and state."""
+    for number in range(len(rich_upstream.ROUNDS) + 1) if pair.scenario == "questions" else ():
+        name = f"round-{number}"
+        if pair.has(name) and name in pair.through.steps:
+            found = pair.changes(name)
+            actual = pair.through.steps[name].why or gateways.in_words(found)
+            yield pair.seen("gateway-rounds", name, not found, "the round of the server", actual)

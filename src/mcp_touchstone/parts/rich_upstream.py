@@ -1,0 +1,214 @@
+"""Our server behind a gateway, with what takes several messages: subscriptions, tasks, rounds."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.parts.part import Json
+from mcp_touchstone.parts.upstream import ASKED, EVERYTHING, TOOLS, WATCHED, Upstream
+from mcp_touchstone.wire.framing import id_key, object_in, value_in
+
+LISTEN: Final = "subscriptions/listen"
+SUBSCRIPTION: Final = f"{rev.META}subscriptionId"
+RELATED: Final = f"{rev.META}related-task"
+WITH_TASKS: Final = "2025-11-25"
+"""The revision in which tasks are part of the protocol."""
+
+TASK: Final = {
+    "status": "working",
+    "statusMessage": "It works — ünïcode.",
+    "createdAt": "2025-11-25T10:30:00Z",
+    "lastUpdatedAt": "2025-11-25T10:40:00Z",
+    "ttl": 61_000,
+    "pollInterval": 501,
+}
+TASKS: Final[Json] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+ENDED: Final = {"tasks/get": "completed", "tasks/cancel": "cancelled"}
+CHANGES: Final = {
+    "toolsListChanged": "notifications/tools/list_changed",
+    "promptsListChanged": "notifications/prompts/list_changed",
+    "resourcesListChanged": "notifications/resources/list_changed",
+}
+"""Member of a filter -> what it asks for."""
+
+DECLINE: Final = "Decline"
+"""Our client declines a question that begins with it."""
+
+ELICITED: Final = "elicitation-1"
+MORE: Final[dict[str, tuple[str, Json]]] = {
+    "url": (
+        "elicitation/create",
+        {
+            "mode": "url",
+            "message": "Open the page.",
+            "url": "https://example.com/consent?of=%C3%BC&and=1",
+        },
+    ),
+    "refusal": (
+        "elicitation/create",
+        {
+            "mode": "form",
+            "message": f"{DECLINE}, please.",
+            "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}},
+        },
+    ),
+    "tools": (
+        "sampling/createMessage",
+        {
+            "messages": [
+                {"role": "user", "content": [{"type": "text", "text": "Use the tool"}]},
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "tool_use", "id": "use-1", "name": "add", "input": {"a": [1]}}
+                    ],
+                },
+                {
+                    "role": "user",
+                    "content": [
+                        {
+                            "type": "tool_result",
+                            "toolUseId": "use-1",
+                            "content": [{"type": "text", "text": "one"}],
+                        }
+                    ],
+                },
+            ],
+            "maxTokens": 17,
+            "tools": [{"name": "add", "inputSchema": {"type": "object"}}],
+            "toolChoice": {"mode": "auto"},
+        },
+    ),
+}
+"""What the tool that asks is asked to ask besides -> the request to the client."""
+
+ROUNDS: Final = (("elicitation", "roots"), ("sampling",))
+"""The questions of each round of one call."""
+
+
+ARGUMENTS: Final = {
+    "text": "ünïcode \u2028 🎛",
+    "none": None,
+    "numbers": [0, -7, 1.5, 9007199254740991],
+    "deep": {"empty": {}, "list": [[], [None, False]], "": "no name"},
+}
+"""Arguments of each JSON type."""
+
+SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "none": {"type": ["string", "null"]},
+        "numbers": {"type": "array", "items": {"type": "number"}},
+        "deep": {"type": "object"},
+    },
+}
+FURTHER: Final[tuple[Json, ...]] = (
+    {"name": "take", "description": "Take values of each type.", "inputSchema": SCHEMA},
+    {"name": "rounds", "description": "Ask in two rounds.", "inputSchema": {"type": "object"}},
+    {"name": "subscribed", "description": "Count.", "inputSchema": {"type": "object"}},
+)
+
+
+class Rich(Upstream):
+    """The same server, with subscriptions, tasks, and questions in several rounds."""
+
+    questions: ClassVar = {**ASKED, **MORE}
+    pages: ClassVar[Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]] = {
+        **Upstream.pages,
+        "tools/list": ("tools", ((*TOOLS, *FURTHER),)),
+    }
+
+    def __init__(self, peer: Any) -> None:
+        super().__init__(peer)
+        self._open: dict[Any, Json] = {}
+        self._tasks: list[str] = []
+
+    def opening(self) -> Json:
+        """Declare tasks in the revision that has them."""
+        found = super().opening()
+        if self.revision == WITH_TASKS:
+            found["capabilities"] = {**found["capabilities"], "tasks": TASKS}
+        return found
+
+    def serve(self, request: Json) -> None:
+        """Answer a request."""
+        method = request["method"]
+        if method == LISTEN and self.is_open(request) and self.modern:
+            self._listen(request)
+        elif method.startswith("tasks/") and self.revision == WITH_TASKS and self.opened:
+            self._serve_task(request, method)
+        else:
+            super().serve(request)
+
+    def call(self, request: Json) -> None:
+        """Answer tools/call."""
+        name = value_in(request, "params", "name")
+        if "task" in object_in(request, "params") and not self.modern:
+            self._tasks.append(f"task-{len(self._tasks) + 1}")
+            task = {"taskId": self._tasks[-1], **TASK}
+            self.answer(request, {"task": task})
+            self.say({"method": "notifications/tasks/status", "params": task})
+        elif name == "subscribed":
+            told = {"open": len(self._open)}
+            self.answer(request, {**self.text("subscribed"), "structuredContent": told})
+        elif name == "take":
+            self.answer(request, self.text("taken"))
+        elif name == "rounds":
+            self._round(request)
+        else:
+            super().call(request)
+            if value_in(request, "params", "arguments", "what") == "url" and not self.modern:
+                params = {"elicitationId": ELICITED}
+                self.say({"method": "notifications/elicitation/complete", "params": params})
+            if name == "change" and self.modern:
+                self._tell_changes()
+
+    def noticed(self, message: Json) -> None:
+        """End a subscription that was cancelled."""
+        if message.get("method") == "notifications/cancelled":
+            self._open.pop(id_key(value_in(message, "params", "requestId")), None)
+
+    def _listen(self, request: Json) -> None:
+        wanted = object_in(request, "params", "notifications")
+        self._open[id_key(request["id"])] = {"id": request["id"], "wanted": wanted}
+        self._tell(request["id"], "notifications/subscriptions/acknowledged", notifications=wanted)
+
+    def _tell_changes(self) -> None:
+        for one in self._open.values():
+            for member, method in CHANGES.items():
+                if one["wanted"].get(member):
+                    self._tell(one["id"], method)
+            for uri in one["wanted"].get("resourceSubscriptions") or ():
+                if uri == WATCHED:
+                    self._tell(one["id"], "notifications/resources/updated", uri=uri)
+
+    def _tell(self, subscription: Any, method: str, **params: Any) -> None:
+        meta = {"_meta": {SUBSCRIPTION: subscription}}
+        self.say({"method": method, "params": {**params, **meta}})
+
+    def _serve_task(self, request: Json, method: str) -> None:
+        name = value_in(request, "params", "taskId")
+        if method == "tasks/list":
+            self.answer(request, {"tasks": [{"taskId": one, **TASK} for one in self._tasks]})
+        elif method == "tasks/result":
+            self.answer(request, {**EVERYTHING, "_meta": {RELATED: {"taskId": name}}})
+        else:
+            status = ENDED.get(method, "failed")
+            self.answer(request, {"taskId": name, **TASK, "status": status})
+
+    def _round(self, request: Json) -> None:
+        """Ask the questions of the next round, or report the answers and states of all."""
+        params = object_in(request, "params")
+        state = params.get("requestState")
+        done = str(state).count("/") if isinstance(state, str) else 0
+        answers = params.get("inputResponses")
+        if done == len(ROUNDS):
+            told = {"state": state, "answers": answers}
+            self.answer(request, {**self.text("rounds"), "structuredContent": told})
+            return
+        of_round = {one: ASKED[one] for one in ROUNDS[done]}
+        asked = {one: {"method": each[0], "params": each[1]} for one, each in of_round.items()}
+        further = f"{state or 'ü'}/{len(answers or ())}"
+        more = {"inputRequests": asked, "requestState": further}
+        self.answer(request, {"resultType": "input_required", **more})
