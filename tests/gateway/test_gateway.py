@@ -263,9 +263,8 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
         (*OURS, "bridge", "--port", "{port}", "--", "{server}"),
         (*OURS, "tap", "--listen", "{port}", "--to", "{url}", "--report", "{root}/tap"),
         (sys.executable, str(HERE / "over_http.py"), "none", "--", "{url}"),
-        (*OVER_HTTP, "none", "{port}", "{url}"),
     ],
-    ids=["stdio to stdio", "HTTP to stdio", "tap", "stdio to HTTP", "HTTP to HTTP"],
+    ids=["stdio to stdio", "HTTP to stdio", "HTTP to HTTP", "stdio to HTTP"],
 )
 def test_a_good_gateway_breaks_no_rule(command: tuple[str, ...]) -> None:
     run = judged(command, revision=f"{LEGACY} {MODERN}")
@@ -286,6 +285,16 @@ def test_a_good_gateway_breaks_no_rule(command: tuple[str, ...]) -> None:
         stateless = by_stream if revision == MODERN else set()
         one_session = {"gateway-session-own"} if relays else set()
         assert unseen <= {*one_client, *no_headers, *stateless, *one_session, *TROUBLE_AT_TIMES}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("clause", ["gateway-session-own"])
+def test_a_gateway_with_its_own_sessions_breaks_no_rule_over_http(clause: str) -> None:
+    run = judged((*OVER_HTTP, "none", "{port}", "{url}"), revision=f"{LEGACY} {MODERN}")
+
+    assert broken(run) == {}
+    assert {clause, "gateway-token-own"} <= {v.clause.id for v in run.of(Outcome.PASS)}
 
 
 def outcomes(run: Run, revision: str) -> dict[str, Outcome]:
