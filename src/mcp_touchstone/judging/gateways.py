@@ -627,19 +627,6 @@ def exchange(
     return declare
 
 
-def declared(held: Held) -> dict[str, Any]:
-    """Return what the client of our server can do, as its opening or its first call says."""
-    for transcript in held.upstream:
-        for asked in transcript.session.asked:
-            params = object_in(asked.value, "params")
-            meta = object_in(params, "_meta").get(f"{rev.META}clientCapabilities")
-            able = meta if meta is not None and asked.method == "tools/call" else None
-            able = params.get("capabilities") if asked.method == "initialize" else able
-            if isinstance(able, dict):
-                return {"capabilities": able}
-    return {"capabilities": {}}
-
-
 def is_one_sided(one: Difference) -> bool:
     """Return whether only one of the two answers has the place."""
     return one.old is NOTHING or one.new is NOTHING
