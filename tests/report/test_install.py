@@ -360,6 +360,40 @@ def test_the_variables_that_it_asked_for_are_named(
     assert known_of(Power.SECRETS, bindings=Bindings(observed=observed)) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        (Facts(strays=2, sandboxed=True), "its sandbox ends what it started"),
+        (Facts(strays=2, ended=False), "it was ended by us"),
+    ],
+)
+def test_processes_that_we_ended_are_not_said_to_stay(facts: Facts, text: str) -> None:
+    assert [(one.known, one.text) for one in abilities(facts) if one.power is Power.STAYS] == [
+        (Known.NOT_TRIED, text)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        ("A_API_KEY", True),
+        ("AWS_ACCESS_KEY_ID", True),
+        ("GITHUB_TOKEN", True),
+        ("apiKey", True),
+        ("SERVICE_CREDENTIALS_FILE", True),
+        ("LLM_MAX_TOKENS", False),
+        ("PY_KEY_VALUE_DISABLE", False),
+        ("KEYBOARD", False),
+        ("PATH_ID", False),
+    ],
+)
+def test_a_secret_is_named_by_its_last_words(name: str, secret: bool) -> None:
+    seen = Bindings(observed=Observed(readers=("Python",), reads=(name,)))
+    (found,) = known_of(Power.SECRETS, bindings=seen)
+
+    assert (found[0] is Known.SEEN) is secret
+
+
 def test_each_power_is_always_there() -> None:
     for facts in (Facts(), Facts(started=False)):
         assert list(dict.fromkeys(one.power for one in abilities(facts))) == list(Power)

@@ -485,6 +485,7 @@ def _abilities(course: Course, verdicts: Iterable[Verdict]) -> tuple[Ability, ..
             [] if course.pool is None else course.pool.connections,
             verdicts,
             strays=course.strays,
+            ended=not (course.interrupted or course.trouble),
             sandboxed=target.method is not None,
             online=target.online,
             rooted=target.rooted,

@@ -20,6 +20,9 @@ from mcp_touchstone.wire.framing import object_in, value_in
 SHOWN: Final = 6
 """Names in one text."""
 
+VARIABLES: Final = 20
+"""Names of variables in one text."""
+
 LONGEST: Final = 60
 """Characters of a name."""
 
@@ -89,6 +92,7 @@ class Facts:
         offered: the capabilities that we declared to it.
         needed: names of variables with secrets that its messages and errors name.
         strays: processes it left behind.
+        ended: whether the run came to its end; otherwise its processes were ended by us.
         sandboxed: whether it ran in a sandbox.
         online: whether it had the network.
         rooted: whether it was started in, or with, a throw-away root.
@@ -103,6 +107,7 @@ class Facts:
     offered: frozenset[str] = frozenset()
     needed: tuple[str, ...] = ()
     strays: int = 0
+    ended: bool = True
     sandboxed: bool = False
     online: bool = False
     rooted: bool = False
@@ -224,27 +229,31 @@ def _state(facts: Facts) -> _Found:
 
 
 def _stays(facts: Facts) -> _Found:
-    if facts.strays:
+    if facts.strays and facts.ended and not facts.sandboxed:
         yield Known.SEEN, f"{facts.strays} were left when it had ended", ""
     told = [t["name"] for t in facts.tools if _STAYING & {*words(t["name"])}]
     yield from _declared({"name": told})
     beside = facts.bindings.observed.programs
     ran = f"; beside it ran {_names(beside)}" if beside else ""
+    if facts.sandboxed:
+        yield Known.NOT_TRIED, f"its sandbox ends what it started{ran}", "--sandbox off"
+    if not facts.ended:
+        yield Known.NOT_TRIED, f"it was ended by us{ran}", ""
     yield Known.NOT_SEEN, f"none was left when it had ended{ran}", ""
 
 
 def _secrets(facts: Facts) -> _Found:
     seen = facts.bindings.observed
-    kept = [name for name in seen.reads if _SECRETS & {*words(name)}]
+    kept = [name for name in seen.reads if _is_secret(name)]
     others = [name for name in seen.reads if name not in kept]
-    parts = [f"it asked for {_names(kept)}"] if kept else []
+    parts = [f"it asked for {_names(kept, VARIABLES)}"] if kept else []
     parts += [f"its messages name {_names(facts.needed)}"] if facts.needed else []
-    parts += [f"it asked for {_names(others)}, too"] if kept and others else []
+    parts += [f"it asked for {_names(others, VARIABLES)}, too"] if kept and others else []
     if parts:
         way = "" if facts.started else "--env NAME=VALUE"
         yield Known.SEEN, "; ".join(parts), way
     by = " and ".join(seen.readers)
-    asked = f"its {by} code asked for {_names(seen.reads) or 'no variable'}"
+    asked = f"its {by} code asked for {_names(seen.reads, VARIABLES) or 'no variable'}"
     if seen.copied:
         whole = "and copied the whole environment; what it looks for in that is not seen"
         yield Known.NOT_TRIED, f"{asked} {whole}", ""
@@ -282,9 +291,12 @@ _NETWORK: Final = frozenset(
 )
 _URLS: Final = frozenset({"url", "urls", "uri", "website", "webpage", "href"})
 _SECRETS: Final = frozenset(
-    {"key", "keys", "apikey", "token", "tokens", "secret", "secrets", "password", "passwd"}
-    | {"passphrase", "credential", "credentials", "pat", "dsn"}
+    {"key", "apikey", "token", "secret", "secrets", "password", "passwd", "passphrase", "pat"}
+    | {"credential", "credentials", "dsn"}
 )
+_OF_SECRETS: Final = frozenset({"id", "file", "path", "base", "64"})
+"""Last words of a name that may follow the word for a secret: ``ACCESS_KEY_ID``."""
+
 _DELETING: Final = frozenset(
     {"delete", "remove", "unlink", "rm", "trash", "purge", "destroy", "drop", "wipe", "erase"}
 )
@@ -333,13 +345,21 @@ def takes_url(tool: Mapping[str, Any]) -> bool:
     )
 
 
+def _is_secret(variable: str) -> bool:
+    """Return whether the last words of the name of a variable are those of a secret."""
+    parts = list(words(variable))
+    while parts and parts[-1] in _OF_SECRETS:
+        parts.pop()
+    return bool(parts) and parts[-1] in _SECRETS
+
+
 def _name(name: str) -> str:
     shown = safe(name)
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
 
 
-def _names(names: Iterable[str]) -> str:
+def _names(names: Iterable[str], most: int = SHOWN) -> str:
     """Return some names, and the number of the others."""
     known = list(dict.fromkeys(filter(None, names)))
-    more = [f"{len(known) - SHOWN} more"] if len(known) > SHOWN else []
-    return ", ".join([*map(_name, known[:SHOWN]), *more])
+    more = [f"{len(known) - most} more"] if len(known) > most else []
+    return ", ".join([*map(_name, known[:most]), *more])

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcp_touchstone.bindings.call_variants import DANGER
 from mcp_touchstone.connection.server_profile import (
     FAILED_CALL,
     ServerProfile,
@@ -14,6 +15,7 @@ from mcp_touchstone.connection.server_profile import (
     working_tools,
 )
 from mcp_touchstone.runtime.printable import safe
+from mcp_touchstone.samples.from_schema import words
 
 SHOWN: Final = 10
 """Tools of a kind that are named."""
@@ -164,6 +166,8 @@ def _why_spared(tool: str, profile: ServerProfile) -> str:
         return "it ran a line of code, and no selected attack fits it"
     if tool in bindings.unbound:
         return "it was called with paths, and no effect on files was seen"
+    if {*words(tool)} & DANGER:
+        return "its name suggests that it does harm; --call names it"
     return "no argument looks like the path of a file; --bindings names one"
 
 
