@@ -183,6 +183,31 @@ def test_source_of_a_record_is_chosen_by_its_transport(tmp_path: Path) -> None:
     assert entries[3].launch == ("docker", "run", "-i", "--rm", "ghcr.io/x/y:2")
 
 
+@pytest.mark.parametrize(
+    ("identifier", "version", "image"),
+    [
+        ("docker.io/x/y:1.0", "", "docker.io/x/y:1.0"),
+        ("docker.io/x/y:1.0", "1.0.0", "docker.io/x/y:1.0"),
+        ("docker.io/x/y@sha256:" + "0" * 64, "1.0.0", "docker.io/x/y@sha256:" + "0" * 64),
+        ("localhost:5000/x/y", "2", "localhost:5000/x/y:2"),
+    ],
+)
+def test_the_tag_of_an_image_comes_before_the_version_of_the_record(
+    tmp_path: Path, identifier: str, version: str, image: str
+) -> None:
+    entry = from_record(tmp_path, registryType="oci", identifier=identifier, version=version)
+
+    assert entry.launch == ("docker", "run", "-i", "--rm", image)
+
+
+@pytest.mark.parametrize("kind", ["mcpb", "nuget", "cargo", "go"])
+def test_a_package_that_cannot_be_started_is_one_line(tmp_path: Path, kind: str) -> None:
+    from_record(tmp_path, registryType=kind, identifier="x")
+
+    with pytest.raises(ListError, match=rf"only a package of npm.* it has {kind} \(stdio\)$"):
+        records.record_of(tmp_path / "server.json")
+
+
 def test_package_and_program_behind_from_are_used(tmp_path: Path) -> None:
     words = [{"type": "named", "name": "--from", "value": "tool[mcp]"}]
     words.append({"type": "positional", "value": "tool-mcp"})

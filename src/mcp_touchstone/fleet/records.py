@@ -29,6 +29,11 @@ LONGEST: Final = 1 << 17
 """Greatest length of a word of a command line, as in Linux (MAX_ARG_STRLEN)."""
 
 
+STARTED: Final = (
+    "only a package of npm, pypi or oci on stdio, or a URL of streamable-http, can be started"
+)
+
+
 class _MissingError(Exception):
     """A required value without a default."""
 
@@ -139,7 +144,7 @@ def _server(found: ListedServer, record: Members, given: Collection[str]) -> Lis
         return replace(found, trouble=Trouble(Start.NEEDS_CONFIG, str(error)))
     kinds = [f"{one.get('registryType', str, '')} ({_type(one)})" for one in packages]
     kinds += [one.get("type", str, "") for one in remotes]
-    line = f"it has no package over stdio and no streamable-http: {', '.join(kinds) or 'nothing'}"
+    line = f"{STARTED}; it has {', '.join(kinds) or 'nothing'}"
     return replace(found, trouble=Trouble(Start.UNSUPPORTED, line))
 
 
@@ -150,8 +155,9 @@ def _type(package: Members) -> str:
 def _package(found: ListedServer, package: Members, given: Collection[str]) -> ListedServer:
     registry = RegistryType(package.get("registryType", str))
     name, version = package.get("identifier", str, ""), package.get("version", str, "")
-    if registry is RegistryType.OCI and not version:
-        name, version = split(name, registry)
+    if registry is RegistryType.OCI:
+        name, tag = split(name, registry)
+        version = tag or version
     base = replace(found, registry=registry, package=name, version=version)
     runtime = tuple(_arguments(package, "runtimeArguments", required=False))
     script, ignored = "", runtime
