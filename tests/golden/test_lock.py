@@ -187,6 +187,25 @@ def test_an_installed_distribution_is_found_by_its_module() -> None:
     assert "pytest/__init__.py" in digests(found)
 
 
+def test_what_an_installer_adds_is_no_file_of_the_distribution(tmp_path: Path) -> None:
+    site = tmp_path / "lib" / "python3.11" / "site-packages"
+    info = site / "demo-1.0.dist-info"
+    info.mkdir(parents=True)
+    names = ["METADATA", "RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "entry_points.txt"]
+    for name in names:
+        (info / name).write_text("Name: demo\nVersion: 1.0\n", "utf-8")
+    (site / "demo.py").write_text("", "utf-8")
+    rows = ["demo.py", "../../../bin/demo", *(f"demo-1.0.dist-info/{name}" for name in names)]
+    (info / "RECORD").write_text("".join(f"{row},,\n" for row in rows), "utf-8")
+    facts = ProcessFacts((sys.executable, "-m", "demo"), tmp_path)
+    found = origin([sys.executable], [facts], {"PYTHONPATH": str(site)})
+
+    assert found is not None
+    assert (found.name, found.version) == ("demo", "1.0")
+    info_files = {f"demo-1.0.dist-info/{name}" for name in ("METADATA", "entry_points.txt")}
+    assert {*digests(found)} == {"demo.py"} | info_files
+
+
 # --- reports
 
 

@@ -55,6 +55,9 @@ _CODE: Final = frozenset(
         ".dll",
     ]
 )
+_BY_INSTALLERS: Final = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
+"""Files beside the metadata of a distribution that differ between installations of it."""
+
 _BESIDE: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 
 
@@ -155,11 +158,15 @@ def _may_hold(place: Path, module: str, script: Path) -> bool:
 
 
 def _distribution(place: Path, record: Path, names: Sequence[str]) -> PackageOrigin:
-    """Return an installed distribution; files outside its folder and compiled ones are left out."""
+    """Return an installed distribution; files outside its folder and compiled ones are left out.
+
+    So are files that an installer adds: the same distribution has the same files everywhere.
+    """
     head = read_text(record.with_name("METADATA"))
     known = dict(re.findall(r"(?m)^(Name|Version):[ \t]*(\S+)", head))
     listed = (name for name in names if name and not name.startswith((".", "/")))
-    files = tuple(name for name in listed if not name.endswith(".pyc"))
+    own = {f"{record.parent.name}/{name}" for name in _BY_INSTALLERS}
+    files = tuple(name for name in listed if not (name.endswith(".pyc") or name in own))
     return PackageOrigin(PYPI, known.get("Name", ""), known.get("Version", ""), str(place), files)
 
 
