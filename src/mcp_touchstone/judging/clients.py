@@ -29,6 +29,10 @@ def peer(record: Record) -> Transcript:
 
 def requests(record: Record) -> list[Asked]:
     """Return the requests of the client, without those that name another era."""
+    return record.transcript.once(requests, lambda: _requests(record))
+
+
+def _requests(record: Record) -> list[Asked]:
     modern = rev.is_modern(record.revision)
     named = ((a, value_in(a.value, "params", "_meta", VERSION)) for a in peer(record).session.asked)
     return [asked for asked, version in named if modern or version not in rev.MODERN]
