@@ -303,6 +303,8 @@ IMPURE: Final[dict[str, set[str]]] = {
         "sandbox.init.keep",
         "transport.process",
         "transport.family",
+        "tap.faults",
+        "commands.sides",
     },
     "socket": {
         "connection.checked_http",

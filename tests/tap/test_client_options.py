@@ -1,5 +1,6 @@
 """`mcp-touchstone client`: one revision, several clients at a time, shards, known outcomes."""
 
+import itertools
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import pytest
 from mcp_touchstone.cli import main
 from mcp_touchstone.parts import stepper
 from mcp_touchstone.parts.scenarios import find, scenarios, without
-from mcp_touchstone.tap import client_process
+from mcp_touchstone.tap import client_process, show
 from mcp_touchstone.tap.client_process import STARTS
 from mcp_touchstone.tap.stage import Stage
 from tests.cases import cases
@@ -204,6 +205,26 @@ def test_a_broken_rule_ends_the_lines_and_the_status_says_so(
     assert main(["tap", "show", str(folder), "--until-broken"]) == 1
 
     assert "client-request-id-unique" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_lines_are_shown_as_they_are_recorded_each_once(tmp_path: Path) -> None:
+    """A rule that an earlier line broke is shown when it is seen."""
+    whole = next(bad_recording(tmp_path).glob("*.jsonl"))
+    lines = whole.read_bytes().splitlines(keepends=True)
+    file = tmp_path / "grows" / whole.name
+    file.parent.mkdir()
+    follower = show.Follower(file.parent, 100, show.ALL)
+    said = []
+    for line in lines:
+        with file.open("ab") as sink:
+            sink.write(line)
+        said.append([*follower.news()])
+
+    assert [*follower.news()] == []
+    text = "\n".join(itertools.chain.from_iterable(said))
+    assert text.count("tools/list") == text.count("client-request-id-unique: ") == 1
+    assert follower.broken
+    assert "no answer" not in text
 
 
 def test_a_page_has_the_lines_and_no_markup_of_others(tmp_path: Path) -> None:

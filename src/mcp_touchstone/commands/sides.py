@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from dataclasses import replace
 
 from mcp_touchstone.commands.output import (
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from mcp_touchstone.report.kinds import Parts
     from mcp_touchstone.results.run import Run
     from mcp_touchstone.tap.drive import Played
+
+PAUSE: Final = 0.2
+"""Seconds between two looks at recordings that grow."""
 
 
 def run(line: CommandLine) -> int:
@@ -69,11 +73,14 @@ def _relayed(line: CommandLine, command: tuple[str, ...]) -> int:
     """
     from mcp_touchstone.runtime.secrets import arguments
     from mcp_touchstone.tap import recording, relay
+    from mcp_touchstone.tap.faults import faults
 
     about, env = {"command": list(command)}, {**os.environ, **arguments(command)}
+    wanted = faults(line.options.fault, http=False) if line.options.fault else None
     recorder = recording.recorder(line.options.report, about, env)
+    made = wanted and wanted.told_to(recorder)
     if not _confines(line.options):
-        return relay.run(command, recorder, os.environ)
+        return relay.run(command, recorder, os.environ, made)
     from functools import partial
 
     from mcp_touchstone.config import resolve
@@ -95,7 +102,7 @@ def _relayed(line: CommandLine, command: tuple[str, ...]) -> int:
             return relay.refused(command, recorder, error)
         try:
             with world.limit.ending(partial(sweep, env[MARK])):
-                return relay.run(words, recorder, env)
+                return relay.run(words, recorder, env, made)
         finally:
             sweep(env[MARK])
             if world.limit.met:
@@ -106,12 +113,15 @@ def _tap_http(options: argparse.Namespace) -> int:
     """Stand between HTTP clients and a server until a signal comes."""
     from mcp_touchstone.bridge.listener import until_signal
     from mcp_touchstone.tap import proxy, recording
+    from mcp_touchstone.tap.faults import faults
 
+    wanted = faults(options.fault, http=True) if options.fault else None
     server = proxy.upstream(options.to)
     env = {**os.environ, **proxy.path_secrets(server)}
     recorder = recording.recorder(options.report, {"url": server.url}, env)
     try:
-        listener = proxy.Proxy(server, recorder, options.listen)
+        made = wanted and wanted.told_to(recorder)
+        listener = proxy.Proxy(server, recorder, options.listen, made)
     except OSError as error:
         why = f"port {options.listen} cannot be used: {error.strerror}"
         recorder.event(why)
@@ -161,6 +171,15 @@ def _tap_show(line: CommandLine) -> int:
     view = show.View(
         options.tail, options.method, options.broken, options.headers, options.until_broken
     )
+    if options.follow and (options.html or options.tail):
+        return complain("--follow prints what comes; drop --html and --tail")
+    if options.follow:
+        follower = show.Follower(options.folder, width, view)
+        while not (options.until_broken and follower.broken):
+            for text in follower.news():
+                say(text, flush=True)
+            time.sleep(PAUSE)
+        return 1
     found = recording.read_all(options.folder)
     if options.html is not None:
         from mcp_touchstone.tap import page
@@ -211,6 +230,7 @@ def _client(line: CommandLine) -> int:
     from mcp_touchstone.config import resolve
     from mcp_touchstone.parts.scenarios import find
     from mcp_touchstone.results.played import ScenarioOutcome
+    from mcp_touchstone.runtime import interrupts
     from mcp_touchstone.tap import check, judge
 
     settings = resolve.client(line)
@@ -235,8 +255,9 @@ def _client(line: CommandLine) -> int:
             say(f"{'':19} our part: {part}", *(f"{'':19} {text}" for text in one.said))
             shown.add(why)
 
-    run = with_advisories(check.check(settings, gate.choice, show), scanned)
-    return gate.pass_(run, shlex.join(settings.client))
+    with interrupts.held():  # a signal ends the clients; the reports of what was done come first
+        run = with_advisories(check.check(settings, gate.choice, show), scanned)
+        return gate.pass_(run, shlex.join(settings.client))
 
 
 def _judge_gateway(line: CommandLine) -> int:

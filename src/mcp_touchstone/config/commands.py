@@ -459,6 +459,14 @@ def _tap(tap: Parser) -> None:
         default=None,
     )
     own(tap, "--to", "the HTTP server behind --listen", "URL")
+    own(
+        tap,
+        "--fault",
+        "what a host should survive, at the first call of a tool: drop-answer, delay=SECONDS,\n"
+        "restart (stdio), close-stream (HTTP); several with commas",
+        "FAULT",
+        default="",
+    )
     table(tap, "tap")
 
 
@@ -480,6 +488,7 @@ def _tap_show(show: Parser) -> None:
         "--until-broken",
         "stop behind the first line that breaks a rule; exit with 1 if there is one",
     )
+    own(show, "--follow", "go on with what is recorded later, until Ctrl-C")
     own(show, "--html", "write the same as one HTML page in place of the screen", "FILE", Path)
 
 

@@ -32,12 +32,14 @@ from mcp_touchstone.http_server.server import BoundedServer
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.runtime.secrets import in_words
+from mcp_touchstone.tap.faults import CLOSE, DROP, Faults, first_event, is_call
 from mcp_touchstone.tap.recording import Recorder
 from mcp_touchstone.tap.tape import REFUSED, HeardBody, HeldBody, Tape
 from mcp_touchstone.transport.http_endpoint import Endpoint
 from mcp_touchstone.transport.http_exchange import MOST_INTERIM, reason, request_bytes
 from mcp_touchstone.wire.events import Happened, Side
 from mcp_touchstone.wire.exchange import Headers
+from mcp_touchstone.wire.framing import read
 
 CONNECTING: Final = 10.0
 """Seconds for the connection to the server."""
@@ -69,13 +71,17 @@ class Proxy(BoundedServer):
         server: the URL of the server.
         recorder: gets every request and response.
         port: port to listen on; 0 for a free one.
+        faults: what is not passed on as it is; None for nothing.
 
     Raises:
         OSError: the port cannot be used.
     """
 
-    def __init__(self, server: Endpoint, recorder: Recorder, port: int = 0) -> None:
+    def __init__(
+        self, server: Endpoint, recorder: Recorder, port: int = 0, faults: Faults | None = None
+    ) -> None:
         super().__init__(Passing, port=port)
+        self.faults = faults
         self.path = server.path
         self.upstream = server
         self.tape = Tape(recorder)
@@ -109,11 +115,13 @@ class Passing(Responses):
     Attributes:
         number: number of the request; 0 between requests.
         end: why the response is not that of the server, or broke off; empty for neither.
+        faults: what is not passed on as it is, if the request calls a tool; else None.
     """
 
     server: Proxy
     number = 0
     end = ""
+    faults: Faults | None = None
 
     def serve(self) -> None:
         """Pass a request on, and its response."""
@@ -171,8 +179,12 @@ class Passing(Responses):
                 self._respond(answer, ours=ours)
 
     def _record(self, body: HeldBody, *, ours: bool) -> None:
+        self.faults = None
         if ours and body.length:
-            self.server.tape.recorder.http(Side.CLIENT, self.number, body.line())
+            line = body.line()
+            self.server.tape.recorder.http(Side.CLIENT, self.number, line)
+            if is_call(read(line).value):
+                self.faults = self.server.faults
 
     def _unreachable(self, why: str) -> Refusal:
         return Refusal(BAD_GATEWAY, INTERNAL_ERROR, f"{self.server.upstream.authority}: {why}")
@@ -243,6 +255,12 @@ class Passing(Responses):
 
     def _respond(self, answer: "_Answer", *, ours: bool) -> None:
         record, body = self.server.tape.recorder, answer.body
+        heard = HeardBody(record, self.number, answer.headers) if ours else None
+        if self.faults is not None:
+            self.faults.wait()
+            if self.faults.due(DROP, "the tap dropped the answer"):
+                self._drop(body, heard)
+                return
         self._begin(answer.status, answer.reason, answer.headers)
         framed = body.chunked or body.left is None
         if framed and self.request_version == "HTTP/1.0":
@@ -250,11 +268,14 @@ class Passing(Responses):
         if framed:
             self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        heard = HeardBody(record, self.number, answer.headers) if ours else None
+        streams = framed and "event-stream" in ",".join(values(answer.headers, "content-type"))
         try:
             for piece in body:
                 if heard is not None:
                     heard.feed(piece, last=body.ended)
+                if self.faults and streams and self.faults.due(CLOSE, "the tap closes the stream"):
+                    self._write(_framed(first_event(piece)))
+                    break
                 self._write(_framed(piece) if framed else piece)
             if heard is not None:
                 heard.end()
@@ -262,6 +283,14 @@ class Passing(Responses):
         except (MalformedError, OSError) as error:
             self.end = f"{BROKE_OFF}{_why(error)}"
             self.close_connection = True
+
+    def _drop(self, body: Body, heard: HeardBody | None) -> None:
+        """Read an answer to its end, and close the connection in place of it."""
+        with contextlib.suppress(MalformedError, OSError):
+            for piece in body:
+                if heard is not None:
+                    heard.feed(piece, last=body.ended)
+        self.end, self.close_connection = "the tap closed the connection", True
 
     def _write(self, data: bytes) -> None:
         try:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mcp_touchstone.runtime.console import say
+from mcp_touchstone.tap.faults import Faults
 from mcp_touchstone.tap.recording import Recorder
 from mcp_touchstone.transport.process import signal_name
 from mcp_touchstone.wire.events import Happened, Side
@@ -39,8 +40,16 @@ CHUNK: Final = 1 << 16
 _PR_SET_PDEATHSIG: Final = 1
 
 
-def run(command: Sequence[str], recorder: Recorder, env: Mapping[str, str]) -> int:
+def run(
+    command: Sequence[str],
+    recorder: Recorder,
+    env: Mapping[str, str],
+    faults: Faults | None = None,
+) -> int:
     """Run a server between our stdin and stdout until it exits.
+
+    Args:
+        faults: what is not passed on as it is; None for nothing.
 
     Returns:
         its exit status, negative for a signal, as in subprocess.
@@ -59,7 +68,7 @@ def run(command: Sequence[str], recorder: Recorder, env: Mapping[str, str]) -> i
         )
     except OSError as error:
         return refused(command, recorder, error)
-    routes = list(_routes(child, recorder))
+    routes = list(_routes(child, recorder, faults))
     threads = [threading.Thread(target=route.pump, daemon=True) for route in routes]
     for thread in threads:
         thread.start()
@@ -94,11 +103,15 @@ def _wait(child: "subprocess.Popen[bytes]", recorder: Recorder) -> int:
     return status
 
 
-def _routes(child: "subprocess.Popen[bytes]", recorder: Recorder) -> "Iterator[_Route]":
+def _routes(
+    child: "subprocess.Popen[bytes]", recorder: Recorder, faults: Faults | None
+) -> "Iterator[_Route]":
     pipes = (child.stdin, child.stdout, child.stderr)
     stdin, stdout, stderr = (-1 if pipe is None else pipe.fileno() for pipe in pipes)
-    yield _Route(recorder, Side.CLIENT, 0, stdin, Happened.CLIENT_CLOSED, Happened.SERVER_DEAF)
-    yield _Route(recorder, Side.SERVER, stdout, 1, Happened.SERVER_CLOSED, Happened.CLIENT_DEAF)
+    there = (0, stdin, Happened.CLIENT_CLOSED, Happened.SERVER_DEAF)
+    back = (stdout, 1, Happened.SERVER_CLOSED, Happened.CLIENT_DEAF)
+    yield _Route(recorder, Side.CLIENT, *there, faults=faults, server=child)
+    yield _Route(recorder, Side.SERVER, *back, faults=faults)
     yield _Route(recorder, Side.STDERR, stderr, 2)
 
 
@@ -118,7 +131,12 @@ def _in_server() -> None:
 
 @dataclass
 class _Route:
-    """One direction of the conversation."""
+    """One direction of the conversation.
+
+    Attributes:
+        faults: what is not passed on as it is; None for nothing.
+        server: the one that the faults may end.
+    """
 
     recorder: Recorder
     side: Side
@@ -127,14 +145,21 @@ class _Route:
     ended: str = ""
     deaf: str = ""
     pipe: tuple[int, int] = field(default_factory=os.pipe)
+    faults: Faults | None = None
+    server: "subprocess.Popen[bytes] | None" = None
 
     def pump(self) -> None:
         """Pass bytes on until the writer has ended or the reader has gone."""
         while chunk := self._read():
             self.recorder.take(self.side, chunk)
-            if not self._write(chunk):
+            passed = chunk if self.faults is None else self.faults.passed(self.side, chunk)
+            if not self._write(passed):
                 self._finish(self.deaf)
                 return
+            if self.server is not None and self.faults is not None and self.faults.ends_server():
+                self.server.kill()
+        if self.faults is not None:
+            self._write(self.faults.rest(self.side))
         self._finish(self.ended)
 
     def stop(self) -> None:

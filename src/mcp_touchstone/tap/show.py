@@ -1,14 +1,15 @@
 """A recorded conversation as a sequence on a screen."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.report.text import cut, plural
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.tap.judge import SIDES, breaches, trouble_of
-from mcp_touchstone.tap.recording import Recording, Row
+from mcp_touchstone.tap.recording import SUFFIX, Recording, Row, read_all
 from mcp_touchstone.tap.replay import Replay, replay
 from mcp_touchstone.wire.events import Side
 from mcp_touchstone.wire.framing import Kind, brief, id_key, kind_of, object_in, read, value_in
@@ -18,6 +19,8 @@ from mcp_touchstone.wire.transcript import Transcript
 ARROWS: Final = {Side.CLIENT: "→", Side.SERVER: "←", Side.STDERR: "!", Side.EVENT: "·"}
 SHOWN: Final = 60
 """Characters of a value on a line."""
+
+UNANSWERED: Final = "no answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,21 @@ def broken(recordings: Iterable[Recording]) -> bool:
 
 def shown(one: Replay, view: View) -> Iterator[Shown]:
     """Yield the lines of a conversation that a view has."""
+    for line in _lines(one, view):
+        if _is_in(line, view):
+            yield line
+        if line.broke and view.until_broken:
+            return
+
+
+def _is_in(line: Shown, view: View) -> bool:
+    """Whether a view has a line, wherever it is."""
+    is_about = not view.method or fnmatchcase(line.method, view.method)
+    return is_about and (bool(line.broke) or not view.broken)
+
+
+def _lines(one: Replay, view: View) -> Iterator[Shown]:
+    """Yield all lines of a conversation, and then what the whole of it breaks."""
     notes: dict[int | None, list[str]] = {}
     for side in SIDES:
         for n, clause, actual in breaches(one, side):
@@ -102,7 +120,7 @@ def shown(one: Replay, view: View) -> Iterator[Shown]:
     methods = dict(_methods(one))
     heads = _headers(one.source) if view.headers else {}
     for n, row in one.lines:
-        line = Shown(
+        yield Shown(
             f"{n or '':>5} {row.at:9.3f} {ARROWS[row.side]} ",
             safe(_said(row)),
             answers.get(n, "") if n else "",
@@ -110,14 +128,62 @@ def shown(one: Replay, view: View) -> Iterator[Shown]:
             heads.pop((row.exchange, row.side), ()),
             methods.get(n, "") or str(value_in(read(row.line).value, "method") or ""),
         )
-        is_about = not view.method or fnmatchcase(line.method, view.method)
-        if is_about and (line.broke or not view.broken):
-            yield line
-        if line.broke and view.until_broken:
-            return
     rest = tuple(note for found in notes.values() for note in found)
-    if rest and not view.method:
+    if rest:
         yield Shown("", "broken by the whole conversation", broke=rest)
+
+
+class Follower:
+    """The lines of recordings that still grow, each once.
+
+    Args:
+        folder: the recordings, or one of them.
+        width: characters of a line of the screen.
+
+    Attributes:
+        broken: whether a line broke a rule.
+    """
+
+    def __init__(self, folder: Path, width: int, view: View) -> None:
+        self._folder, self._width, self._view = folder, width, view
+        self._told: dict[tuple[Path, int], list[set[str]]] = {}
+        self._size = -1
+        self.broken = False
+
+    def news(self) -> Iterator[str]:
+        """Yield what was recorded since the last call, and the rules that earlier lines broke.
+
+        What a conversation breaks as a whole is left out, because it goes on.
+
+        Raises:
+            InputError: there are no recordings, or one cannot be read.
+        """
+        files = self._folder.glob(f"*{SUFFIX}") if self._folder.is_dir() else [self._folder]
+        size = sum(path.stat().st_size for path in files if path.exists())
+        if size == self._size:
+            return
+        self._size = size
+        for number, recording in enumerate(read_all(self._folder)):
+            yield from self._news_of(replay(recording), number)
+
+    def _news_of(self, one: Replay, number: int) -> Iterator[str]:
+        key = one.source.path, number
+        if key not in self._told:
+            yield from _head(one)
+        told = self._told.setdefault(key, [])
+        for n, line in enumerate(line for line in _lines(one, self._view) if line.head):
+            if is_new := n == len(told):
+                told.append(set())
+            broke = tuple(note for note in line.broke if note not in told[n])
+            told[n].update(broke)
+            beside = line.beside if is_new and line.beside != UNANSWERED else ""
+            headers = line.headers if is_new else ()
+            news = replace(line, broke=broke, beside=beside, headers=headers)
+            if (is_new or broke) and _is_in(news, self._view):
+                yield from news.text(self._width)
+            self.broken |= bool(broke)
+            if self.broken and self._view.until_broken:
+                return
 
 
 def _methods(one: Replay) -> Iterator[tuple[int, str]]:
@@ -165,7 +231,7 @@ def _answers(transcript: Transcript) -> Iterator[tuple[int, str]]:
             word = "" if message.kind is Kind.RESULT else "error "
             yield asked.line, f"{word}in line {entry.n}, {seconds * 1000:.1f} ms"
         else:
-            yield asked.line, "cancelled" if asked.cancelled else "no answer"
+            yield asked.line, "cancelled" if asked.cancelled else UNANSWERED
 
 
 def _unanswered(one: Replay) -> Iterator[tuple[str, Asked]]:
