@@ -214,6 +214,15 @@ class Headers(parts.Part):
         }
 
 
+parts.variant(
+    "headers-given",
+    Headers,
+    "Take a call with arguments for HTTP headers in 2026-07-28.",
+    official="http-custom-headers",
+    steps=Headers.steps[:2],
+)
+
+
 @ambient(
     "client-http-param",
     "client-http-param-value",

@@ -1,6 +1,7 @@
 """clients/stateless: what requests of 2026-07-28 carry, and references in schemas."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from mcp_touchstone.suite import (
     LEGACY,
@@ -24,13 +25,25 @@ KINDS = {Role.REQUEST: "requests", Role.NOTIFICATION: "notifications"}
 CANARY = "canary.json"
 """What nobody may fetch."""
 
-parts.variant(
-    "stateless",
-    parts.Part,
-    "List the tools and call one, in 2026-07-28.",
-    modern=True,
-    official="http-standard-headers",
-)
+FRESH = {"ttlMs": 0, "cacheScope": "private"}
+FILE = "file:///path/to/file%20name.txt"
+PROMPT = "test_prompt"
+
+
+@parts.scenario("stateless", official="http-standard-headers")
+class Stateless(parts.Part):
+    """List the tools and call one, in 2026-07-28; there are a resource and a prompt, too."""
+
+    modern = True
+    capabilities: ClassVar = {**parts.Part.capabilities, "resources": {}, "prompts": {}}
+    results: ClassVar[Mapping[str, parts.Json]] = {
+        "resources/list": {"resources": [{"uri": FILE, "name": "file"}]},
+        "resources/read": {"contents": [{"uri": FILE, "text": "A file."}], **FRESH},
+        "prompts/list": {"prompts": [{"name": PROMPT}]},
+        "prompts/get": {
+            "messages": [{"role": "user", "content": {"type": "text", "text": "Hello."}}]
+        },
+    }
 
 
 @ambient("client-meta-version", "client-meta-capabilities", "client-meta-client-info")

@@ -11,7 +11,10 @@ import pytest
 
 from mcp_touchstone.cli import main
 from mcp_touchstone.parts.scenarios import scenarios
+from mcp_touchstone.results import sdk_faults
+from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.runtime import interrupts
 from mcp_touchstone.tap import check, drive
 from mcp_touchstone.target.target import Target
 from tests.cases import cases
@@ -205,6 +208,23 @@ def test_a_run_that_is_cut_off_has_a_report_of_what_was_done(
     assert client(tmp_path, GOOD + CLOSE, "--scenario", "progress") == 130
 
     assert played(tmp_path) == {"tools_call": "judged"}
+    assert outcomes(tmp_path)["client-initialized"] == "pass"
+
+
+def test_a_signal_while_it_is_judged_does_not_take_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attribute = sdk_faults.attribute
+
+    def signalled(run: Run) -> Run:
+        interrupts._take(15, None)
+        return attribute(run)
+
+    monkeypatch.setattr(interrupts, "_came", value=False)
+    monkeypatch.setattr(check, "attribute", signalled)
+
+    assert client(tmp_path, GOOD + CLOSE) == 130
+
     assert outcomes(tmp_path)["client-initialized"] == "pass"
 
 
@@ -600,6 +620,56 @@ def test_an_official_client_that_connects_and_finds_no_tool_is_run_again_as_tool
     assert client(tmp_path, code, "--http", scenario="questions") == 0
 
     assert played(tmp_path) == {"questions": "judged"}
+
+
+GIVES_UP = """
+import os, urllib.parse
+handled = os.environ["MCP_CONFORMANCE_SCENARIO"].startswith("auth/")
+if handled: urllib.request.urlopen(urllib.parse.urljoin(sys.argv[-1], "/metadata/mcp")).close()
+sys.exit("it needs a token")
+"""
+
+
+def test_an_official_client_that_refuses_the_metadata_keeps_its_verdict(tmp_path: Path) -> None:
+    post = "try: post({'id': 1, 'method': 'initialize', 'params': params}).close()\n"
+    code = TRANSPORT.partition("with post")[0] + post + "except OSError: pass\n" + GIVES_UP
+    words = ("--scenario", "auth-resource", "--json", str(tmp_path / "j"))
+
+    assert main(["client", *words, "--", sys.executable, "-c", code]) == 0
+
+    assert outcomes(tmp_path)["client-auth-resource-match"] == "pass"
+
+
+def test_an_official_client_that_reaches_nothing_is_not_checked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = {name: scenarios()[name] for name in ("tools_call", "cancel")}
+    monkeypatch.setattr(check, "scenarios", lambda: few)
+
+    assert main(["client", "--", sys.executable, "-c", "raise SystemExit('lost')"]) == 2
+
+    out = " ".join(capsys.readouterr().out.split())
+    assert "reason tools_call: the client never connected (exit status 1)" in out
+
+
+def test_a_client_that_says_nothing_without_a_step_is_left_out(tmp_path: Path) -> None:
+    """A client of 2026-07-28 need not ask for the eras, and lists nothing."""
+    idle = "import os\nif os.environ['MCP_CONFORMANCE_SCENARIO'] != 'newer':\n"
+    asks = "say(id=1, method='tools/list', params={'_meta': meta})\nserver.stdout.readline()\n"
+    code = STATELESS + idle + indent(asks, " ") + CLOSE
+    words = ("--scenario", "newer", "--scenario", "cache")
+
+    assert client(tmp_path, code, *words, scenario="stateless") == 0
+
+    assert played(tmp_path) == {"stateless": "judged", "newer": "left out", "cache": "judged"}
+
+
+def test_a_client_that_never_listed_keeps_no_stale_list(tmp_path: Path) -> None:
+    call = STATELESS + "say(id=1, method='tools/call', params=params)\nserver.stdout.readline()\n"
+
+    assert client(tmp_path, call + CLOSE, scenario="cache") == 0
+
+    assert outcomes(tmp_path)["client-cache-stale"] == "unseen"
 
 
 def test_a_common_trouble_is_told_once_with_what_our_server_did(

@@ -22,8 +22,10 @@ from mcp_touchstone.parts import stepper
 from mcp_touchstone.parts.scenarios import find, scenarios, without
 from mcp_touchstone.results.played import PlayedScenario, troubles
 from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.sdk_faults import attribute
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.runtime import interrupts
 from mcp_touchstone.tap import course, drive, judge
 from mcp_touchstone.tap.client_process import ClientError, LiveClients
 from mcp_touchstone.tap.drive import SERVER, Played
@@ -71,7 +73,9 @@ def check(
     tidy()
     names = [*dict.fromkeys(client.scenario or scenes.fit())]
     part, count = client.shard or (1, 1)
-    played, interrupted = _played(scenes, names[part - 1 :: count], client.client_jobs, on_played)
+    with interrupts.allowed():
+        some, jobs = names[part - 1 :: count], client.client_jobs
+        played, interrupted = _played(scenes, some, jobs, on_played)
     names_given = ("client_http", "sandbox", "online", "spec_version")
     given = {name: value for name in names_given if (value := getattr(client, name))}
     again = ("client", "-v", *words(given, "client"))
@@ -91,8 +95,10 @@ def check(
     broke = judge.broken(recordings, choice)
     done = tuple(replace(one, broke=tuple(sorted(broke.get(one.name, ())))) for one in done)
     run = replace(run, subject=replace(run.subject, sdk=scenes.sdk(played, run.subject)))
+    run = attribute(run)
     execution = replace(run.execution, interrupted=interrupted)
-    if any(one.outcome.is_whole for one in done) or run.of(Outcome.FAIL, Outcome.WARN):
+    met = any(one.scenario.outcome.is_whole and one.recordings for one in played)
+    if met or run.of(Outcome.FAIL, Outcome.WARN):
         execution = replace(execution, notes=tuple(lacking[len(troubled) :]))
     else:
         run = replace(run, trouble="; ".join((*lacking, *filter(None, [run.trouble]))))
@@ -225,6 +231,5 @@ class _Scenes:
 
 
 def _knows(one: Played) -> bool:
-    """Whether a client took a step of a scenario, or ended well; else it may have no handler."""
-    called = any("tools/call" in course.methods(each) for each in one.recordings)
-    return called or not one.scenario.status
+    """Whether a client went on in a scenario, or ended well; else it may have no handler."""
+    return any(map(course.goes_on, one.recordings)) or not one.scenario.status

@@ -17,6 +17,9 @@ from mcp_touchstone.wire.framing import read, value_in
 OPENING: Final = {"initialize", "server/discover", "ping"}
 """What a client sends before a revision is agreed."""
 
+OURS: Final = {"server", "request"}
+"""What our server notes of authorization with every client."""
+
 
 def end(status: int | None) -> str:
     """Return the event of the end of a client with an exit status; None if it was cut off.
@@ -54,8 +57,8 @@ def outcome(
     if not part.modern and modern and not opens:
         left_out = "the client speaks no revision with a session"
     offered = {version for talk in spoke for version in offers(talk)}
-    goes_on = not {*said} <= OPENING
-    if one.revision and not (goes_on or part.modern) and offered and one.revision not in offered:
+    opened = not {*said} <= OPENING
+    if one.revision and not (opened or part.modern) and offered and one.revision not in offered:
         left_out = f"the client does not speak {one.revision}"
     what, why = ScenarioOutcome.JUDGED, ""
     if status is None:
@@ -79,6 +82,13 @@ def _took_all(part: type[Part], said: Sequence[str]) -> bool:
     wanted = Counter(filter(None, map(stepper.method, stepper.flat(part.steps))))
     elsewhere = {"resources/subscribe", "resources/unsubscribe"} if part.modern else set[str]()
     return all(said.count(one) >= count or one in elsewhere for one, count in wanted.items())
+
+
+def goes_on(one: Recording) -> bool:
+    """Whether a client called a tool, or looked for a token."""
+    asked = (row.text for row in one.rows if row.happened is Happened.AUTHORIZATION)
+    places = {text.removeprefix(Happened.AUTHORIZATION).partition(" ")[0] for text in asked}
+    return bool(places - OURS) or "tools/call" in methods(one)
 
 
 def _messages(one: Recording) -> Iterator[Any]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import InputError
+from mcp_touchstone.parts import stepper
 from mcp_touchstone.parts.canary import FetchCanary
 from mcp_touchstone.parts.part import REDIRECTS, Part
 from mcp_touchstone.parts.scenarios import find
@@ -124,6 +125,9 @@ def play(
     came = course.outcome(PlayedScenario(name, revision=revision), part, status, spoke, limit)
     if found and not spoke and not http:  # the tap records also if nobody comes
         came = replace(came, why=f"the client connected and sent nothing (exit status {status})")
+        if not (part.steps or status):
+            why = "the client said nothing, as it has no step to take"
+            came = replace(came, outcome=ScenarioOutcome.LEFT_OUT, why=why)
     return Played(came, spoke, said, size, seen)
 
 
@@ -229,7 +233,13 @@ class _Scene:
 
     def _context(self, **known: str) -> dict[str, str]:
         """Return the variable with the steps, and with what the client knows before."""
-        context = {"name": self.known_as, "steps": self.part.steps, **known}
+        steps = self.part.steps
+        calls = [
+            {"name": one["call"], "arguments": stepper.arguments(one)}
+            for one in stepper.flat(steps)
+            if one.get("call", "*") != "*"
+        ]
+        context = {"name": self.known_as, "steps": steps, "toolCalls": calls, **known}
         return {"MCP_CONFORMANCE_CONTEXT": json.dumps(context)}
 
     def _filled(self, server: Sequence[str], *, http: bool) -> Iterator[str]:
