@@ -1,9 +1,10 @@
-"""Judge minimal servers on releases of MCP SDKs, and write what each release does wrong by itself.
+"""Judge minimal programs on releases of MCP SDKs, and write what each release does wrong by itself.
 
 ``python -m scripts.sdk_table`` installs each release of ``sdks/releases.toml`` into a folder of its
 own, judges the minimal server on it with the default suite, and writes the table that ``check``
-reads. It needs pip, npm and node. ``--missing`` judges only releases that the table lacks;
-``--reports`` judges nothing and reads the reports of an earlier run.
+reads. With ``--clients`` it judges the minimal client, and writes the table of ``client``. It needs
+pip, npm and node. ``--missing`` judges only releases that the table lacks; ``--reports`` judges
+nothing and reads the reports of an earlier run.
 """
 
 import argparse
@@ -18,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from mcp_touchstone.catalog.clause import Catalogue
-from mcp_touchstone.catalog.loader import CONFORMANCE, rows
+from mcp_touchstone.catalog.loader import CLIENTS, CONFORMANCE, rows
 from mcp_touchstone.catalog.revision import LEGACY
 from mcp_touchstone.catalog.sdk import PYPI
-from mcp_touchstone.results.sdk_faults import TABLE, kind_of_answer
+from mcp_touchstone.results.sdk_faults import TABLES, kind_of_answer
 from scripts.installing import installed
 
 HERE = Path(__file__).resolve().parent / "sdks"
@@ -29,12 +30,20 @@ FOLDER = Path.home() / ".cache" / "mcp-touchstone-sdks"
 FOUND = {"fail", "warn"}
 HTTP = ("--http", "http://127.0.0.1:{port}/mcp")
 TOKEN = (*HTTP, "--issuer", "mock", "--scope", "read", "--select", "http/authorization")
-WAYS = {
-    "stdio": ((), ()),
-    "http": (HTTP, ("{port}",)),
-    "token": (TOKEN, ("{port}", "{issuer}", "{jwks}", "{audience}")),
+SLOW = ("--jobs", "2", "--timeout", "120")
+WAYS: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "server": {
+        "stdio": ((), ()),
+        "http": (HTTP, ("{port}",)),
+        "token": (TOKEN, ("{port}", "{issuer}", "{jwks}", "{audience}")),
+    },
+    "client": {"stdio": (SLOW, ("{server}",)), "http": ((*SLOW, "--http"), ("{server}",))},
 }
-"""How a minimal server is judged -> options of `check`, and arguments of the server."""
+"""How a program is judged -> options of `check` or `client`, and arguments of the program."""
+
+COMMANDS = {"server": "check", "client": "client"}
+PROGRAMS = {"server": HERE, "client": HERE.parent.parent / "tests" / "sdks"}
+SUITES = {"server": CONFORMANCE, "client": CLIENTS}
 
 Faults = dict[str, dict[str, dict[str, list[str]]]]
 
@@ -46,16 +55,18 @@ class Release:
     Attributes:
         line: the series of releases it belongs to.
         registry: ``pypi`` or ``npm``.
-        server: the file of the minimal server, in `HERE`.
+        program: the file of the minimal server or client, in `PROGRAMS`.
         ways: how it is judged, of `WAYS`; always over stdio.
+        side: server or client.
     """
 
     line: str
     name: str
     registry: str
     version: str
-    server: str
+    program: str
     ways: tuple[str, ...]
+    side: str = "server"
 
     @property
     def label(self) -> str:
@@ -63,35 +74,34 @@ class Release:
         return f"{self.name.replace('@', '').replace('/', '-')}-{self.version}"
 
 
-def releases(only: list[str]) -> Iterator[Release]:
+def releases(only: list[str], side: str = "server") -> Iterator[Release]:
     """Read the releases; words of ``only`` are package names or NAME==VERSION."""
     table = tomllib.loads((HERE / "releases.toml").read_text("utf-8"))
     for row in table["sdk"]:
-        for version in row["versions"]:
+        for version in row["versions"] if side in row else ():
             if not only or row["name"] in only or f"{row['name']}=={version}" in only:
-                ways = ("stdio", *row.get("ways", ()))
-                yield Release(
-                    row["line"], row["name"], row["registry"], version, row["server"], ways
-                )
+                ways = ("stdio", *row.get("ways", ())) if side == "server" else (*WAYS[side],)
+                about = (row["line"], row["name"], row["registry"], version)
+                yield Release(*about, row[side], ways, side)
 
 
 def install(release: Release, folder: Path) -> list[str]:
-    """Install a release into a folder, unless it is there; return the command of its server."""
+    """Install a release into a folder, unless it is there; return the command of its program."""
     place = folder / release.label
     join = "==" if release.registry == PYPI else "@"
     program = installed(place, release.registry, f"{release.name}{join}{release.version}")
-    for source in HERE.glob("*.[mp]*"):
+    for source in PROGRAMS[release.side].glob("*.[mp]*"):
         shutil.copy(source, place)
-    return [program, str(place / release.server)]
+    return [program, str(place / release.program)]
 
 
-def judge(command: list[str], report: Path, *options: str) -> dict[str, Any]:
-    """Judge a server; return the report.
+def judge(side: str, command: list[str], report: Path, *options: str) -> dict[str, Any]:
+    """Judge a server or a client; return the report.
 
     Raises:
         SystemExit: it could not be judged.
     """
-    words = [sys.executable, "-m", "mcp_touchstone", "check", "--quiet", "--no-baseline"]
+    words = [sys.executable, "-m", "mcp_touchstone", COMMANDS[side], "--quiet", "--no-baseline"]
     words += ["--json", str(report), *options, "--", *command]
     done = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
     if done.returncode not in {0, 1}:
@@ -195,7 +205,7 @@ def _found(release: Release, report: dict[str, Any]) -> dict[str, Any]:
         "revisions": report["revisions"]["spoken"],
         "chance": sorted(chance(report)),
         "answers": answers(report),
-        "faults": faults(report, rows(CONFORMANCE)),
+        "faults": faults(report, rows(SUITES[release.side])),
     }
 
 
@@ -209,9 +219,9 @@ def with_chance(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
     return {**new, "chance": sorted({*new["chance"], *kept}), "faults": {**new["faults"], **kept}}
 
 
-def write(found: list[dict[str, Any]]) -> None:
-    """Write the table, with one line for each clause of a release."""
-    order = {(one.name, one.version): place for place, one in enumerate(releases([]))}
+def write(found: list[dict[str, Any]], side: str) -> None:
+    """Write the table of a side, with one line for each clause of a release."""
+    order = {(one.name, one.version): place for place, one in enumerate(releases([], side))}
     found = sorted(
         (one for one in found if (one["sdk"], one["version"]) in order),
         key=lambda one: order[one["sdk"], one["version"]],
@@ -228,7 +238,7 @@ def write(found: list[dict[str, Any]]) -> None:
         blocks.append("{\n" + "\n".join(head) + '\n  "faults": {\n' + body + "\n  }\n}")
     text = '{"format": 1, "releases": [\n' + ",\n".join(blocks) + "\n]}\n"
     json.loads(text)
-    TABLE.write_text(text, encoding="utf-8", newline="\n")
+    TABLES[side].write_text(text, encoding="utf-8", newline="\n")
 
 
 def main() -> int:
@@ -236,30 +246,33 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("only", nargs="*", help="package names or NAME==VERSION; default all")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where releases are installed")
+    parser.add_argument("--clients", action="store_true", help="judge the minimal clients")
     parser.add_argument("--missing", action="store_true", help="judge what the table lacks")
     parser.add_argument("--reports", action="store_true", help="read existing reports; judge none")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    known = json.loads(TABLE.read_text("utf-8"))["releases"] if TABLE.exists() else []
+    side = "client" if options.clients else "server"
+    file = TABLES[side]
+    known = json.loads(file.read_text("utf-8"))["releases"] if file.exists() else []
     table = {(one["sdk"], one["version"]): one for one in known}
-    for release in releases(options.only):
+    for release in releases(options.only, side):
         key = release.name, release.version
         if options.missing and key in table:
             continue
         command = [] if options.reports else install(release, options.folder.absolute())
         found = []
         for way in release.ways:
-            report = options.folder / f"{release.label}-{way}.json"
-            words, arguments = WAYS[way]
+            report = options.folder / f"{release.label}-{side}-{way}.json"
+            words, arguments = WAYS[side][way]
             if options.reports:
                 found.append(json.loads(report.read_text("utf-8")))
             else:
-                found.append(judge([*command, *arguments], report, *words))
+                found.append(judge(side, [*command, *arguments], report, *words))
             summary = found[-1]["summary"]
             if summary["exit_code"] not in {0, 1}:
                 raise SystemExit(f"{report}: {summary['trouble'] or 'not all was judged'}")
         table[key] = with_chance(row(release, *found), table.get(key, {}))
-        write([*table.values()])
+        write([*table.values()], side)
         summary = found[0]["summary"]
         print(
             f"{release.label}: {summary['clauses']['fail']} fail, {summary['seconds']:.0f} s",

@@ -16,7 +16,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.loader import BOTH, load, rows
+from mcp_touchstone.catalog.loader import BOTH, CLIENTS, CONFORMANCE, load, rows
 from mcp_touchstone.catalog.sdk import Package, SdkIdentity, version
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.fleet.entry import ListedServer, RegistryType
@@ -29,7 +29,7 @@ from mcp_touchstone.report.sections import in_full, in_short
 from mcp_touchstone.results import sdk_faults
 from mcp_touchstone.results.comparison import compare
 from mcp_touchstone.results.run import Run, Verdict
-from mcp_touchstone.results.sdk_faults import TABLE, attribute, judged
+from mcp_touchstone.results.sdk_faults import TABLES, attribute, judged
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
@@ -40,7 +40,7 @@ from tests.fleets import row_of
 from tests.goldens import scrubbed
 from tests.runs import Found, run_of
 
-NO_REMEDY = "nothing in your server; mcp has to fix it"
+NO_REMEDY = "nothing on your side; mcp has to fix it"
 BATCH, PING, TOOL = "jsonrpc-batch-receive", "ping-empty-response", "tools-unknown-tool-error"
 OLD, MID, NEW = "2024-11-05", "2025-03-26", "2025-11-25"
 
@@ -221,7 +221,7 @@ def test_without_a_remedy_the_report_says_who_has_to_act() -> None:
     fault = made.verdicts[0].sdk
     assert fault is not None
     assert fault.remedy == NO_REMEDY
-    assert fault.proof == "mcp 1.22.0: a minimal server on mcp 1.20.0 does this too"
+    assert fault.proof == "mcp 1.22.0: a minimal program on mcp 1.20.0 does this too"
 
 
 @cases(
@@ -261,14 +261,14 @@ def test_the_table_of_a_run_is_that_of_its_transport(
 ) -> None:
     asked = []
 
-    def releases(*, http: bool) -> tuple[sdk_faults.Release, ...]:
-        asked.append(http)
+    def releases(*, http: bool, side: str) -> tuple[sdk_faults.Release, ...]:
+        asked.append((http, side))
         return ()
 
     monkeypatch.setattr(sdk_faults, "releases", releases)
     attribute(Run(Subject(command=("./server",), url=url)))
 
-    assert asked == [bool(url)]
+    assert asked == [(bool(url), "server")]
 
 
 @cases(((), 0), (("should",), 0), (("sdk",), 1), (("should", "sdk"), 1), (("never",), 0))
@@ -400,7 +400,7 @@ def test_a_finding_that_some_sdk_has_says_so_if_the_sdk_is_unknown() -> None:
     assert made.verdicts[0].alike == ("mcp", "fastmcp")
     (finding,) = findings(made, Outcome.FAIL)
     assert finding.whose == (
-        "yours, as the SDK is unknown; a minimal server on mcp or fastmcp does this too"
+        "yours, as the SDK is unknown; a minimal program on mcp or fastmcp does this too"
     )
     assert machine.document(made)["verdicts"][0]["alike"] == ["mcp", "fastmcp"]
     assert run(FAILING, "mcp==2.1.0").verdicts[0].alike == ()
@@ -568,23 +568,33 @@ def test_a_pytest_item_expects_a_fault_of_the_sdk(golden: SnapshotAssertion) -> 
     assert counted.outcome == items.FAIL
 
 
-def document() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(TABLE.read_text("utf-8"))
+def document(side: str = "server") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(TABLES[side].read_text("utf-8"))
     return found
 
 
-def test_the_table_names_clauses_and_scenarios_that_exist() -> None:
+@cases(("server", CONFORMANCE), ("client", CLIENTS))
+def test_the_table_names_clauses_and_scenarios_that_exist(side: str, suite: str) -> None:
     """If this fails, run scripts/sdk_table.py: CONTRIBUTING.md says how."""
-    cases = {case.id for case in load().cases()}
+    registry = load(suite)
+    names = {case.id for case in registry.cases()} | {case.id for case in registry.ambients}
     unknown = {
         (clause, scenario)
-        for one in document()["releases"]
+        for one in document(side)["releases"]
         for clause, scenarios in one["faults"].items()
         for scenario in scenarios
-        if clause not in load().catalogue or scenario not in cases
+        if clause not in registry.catalogue or scenario not in names
     }
 
     assert unknown == set()
+
+
+def test_a_client_has_the_faults_of_the_table_of_clients() -> None:
+    made = run(FAILING, SDK, table=())
+    made = replace(made, subject=replace(made.subject, kind="client"))
+
+    assert owners(attribute(made, RELEASES)) == ["mcp 1.20.0", "own", "mcp 1.20.0"]
+    assert owners(attribute(made)) == ["own"] * 3
 
 
 @cases(
@@ -604,11 +614,16 @@ def test_the_table_has_what_an_sdk_does_behind_a_token_or_with_logging(
     assert clause in {fault.clause for one in faults for fault in one}
 
 
-def test_the_table_has_the_releases_that_the_script_judges() -> None:
+@cases("server", "client")
+def test_the_table_has_the_releases_that_the_script_judges(side: str) -> None:
     script = _script()
-    wanted = [(one.line, one.name, one.version) for one in script.releases([])]
+    wanted = [(one.line, one.name, one.version) for one in script.releases([], side)]
 
-    assert [(o["line"], o["sdk"], o["version"]) for o in document()["releases"]] == wanted
+    assert [(o["line"], o["sdk"], o["version"]) for o in document(side)["releases"]] == wanted
+
+
+def test_several_releases_of_each_sdk_are_judged() -> None:
+    wanted = [(one.line, one.name, one.version) for one in _script().releases([])]
     for name in {name for _, name, _ in wanted}:
         assert sum(other == name for _, other, _ in wanted) >= 3, name
 
@@ -660,8 +675,8 @@ def test_a_part_of_the_table_is_made_again(tmp_path: Path) -> None:
         pytest.skip(f"no judged release of mcp is installed here: {number or 'none'}")
     chapters = ("jsonrpc_errors", "jsonrpc_batches")
     options = ["--select", "jsonrpc", "--revision", MID, "--sandbox", "off"]
-    server = [interpreter, str(script.HERE / release.server)]
-    report = script.judge(server, tmp_path / "report.json", *options)
+    server = [interpreter, str(script.HERE / release.program)]
+    report = script.judge("server", server, tmp_path / "report.json", *options)
     known = next(o for o in document()["releases"] if (o["sdk"], o["version"]) == ("mcp", number))
 
     def part(faults: Any) -> set[tuple[str, str, str]]:

@@ -119,7 +119,7 @@ class Finding:
         if not self.alike:
             return ""
         others = " or ".join(self.alike)
-        return f"yours, as the SDK is unknown; a minimal server on {others} does this too"
+        return f"yours, as the SDK is unknown; a minimal program on {others} does this too"
 
     @property
     def said(self) -> str:

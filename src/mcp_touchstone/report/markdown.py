@@ -67,7 +67,7 @@ def _lines(run: Run) -> Iterator[str]:
         known = plural(sum(excused(run).values()), "failure")
         yield f"\n{cell(standing.file(run))} accepts {known}."
     if theirs := sdk_failures(run):
-        yield f"\nNot counted: {cell(theirs)}, which a minimal server on the SDK has too."
+        yield f"\nNot counted: {cell(theirs)}, which a minimal program on the SDK has too."
     if run.since is not None:
         yield f"\n### Since {cell(run.since.old)}\n"
         yield from comparison.markdown(run.since)

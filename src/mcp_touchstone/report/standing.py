@@ -80,7 +80,7 @@ def of_sdk(run: Run, say: Line, width: int, *, verbose: bool, how: str = SDK_FAU
             continue
         say(("sdk", AMBER), "  ", (f"{' and '.join(counts)} of {sdk}", "bold"))
         _wrapped(
-            f"A minimal server on {like or 'it'} has the same. --strict counts them.", say, width
+            f"A minimal program on {like or 'it'} has the same. --strict counts them.", say, width
         )
         for finding in own:
             word = "FAIL" if finding.outcome is Outcome.FAIL else "warn"

@@ -88,7 +88,7 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True)
 class SdkFault:
-    """The part of an SDK in a finding: a minimal server on the SDK has the finding too.
+    """The part of an SDK in a finding: a minimal program on the SDK has the finding too.
 
     Attributes:
         like: the judged release that has the fault, if this version was not judged; else empty.
@@ -104,14 +104,14 @@ class SdkFault:
     @property
     def proof(self) -> str:
         """The reason it is the SDK's, as a sentence."""
-        return f"{self.sdk}: a minimal server on {self.like or 'it'} does this too"
+        return f"{self.sdk}: a minimal program on {self.like or 'it'} does this too"
 
     @property
     def remedy(self) -> str:
         """The remedy for the user."""
         ways = [f"use {self.fixed}, where it is fixed"] if self.fixed else []
         ways += [f"offer only revisions newer than {self.last}"] if self.last else []
-        return ", or ".join(ways) or f"nothing in your server; {self.sdk.name} has to fix it"
+        return ", or ".join(ways) or f"nothing on your side; {self.sdk.name} has to fix it"
 
 
 @dataclass(frozen=True, slots=True)

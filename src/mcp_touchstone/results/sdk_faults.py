@@ -1,9 +1,10 @@
 """Attribute each finding to the server or to its SDK. Runs nothing.
 
-``sdk_faults.json`` has the findings of minimal servers on releases of SDKs. A finding of a server
-is its SDK's if the minimal server on that release has it too: the same clause and outcome, in the
-same revision and scenario. Every other finding is the server's own. A server that is judged over
-HTTP also has the faults that the minimal server has only there.
+``sdk_faults.json`` has the findings of minimal servers on releases of SDKs, and
+``client_sdk_faults.json`` those of minimal clients. A finding of a server is its SDK's if the
+minimal server on that release has it too: the same clause and outcome, in the same revision and
+scenario. Every other finding is the server's own. A server that is judged over HTTP also has the
+faults that the minimal server has only there. The same holds for clients, over both transports.
 """
 
 import json
@@ -18,8 +19,11 @@ from mcp_touchstone.catalog.sdk import Package
 from mcp_touchstone.results.run import Run, SdkFault, Verdict
 from mcp_touchstone.results.verdict import Judgement, Outcome
 
-TABLE: Final = Path(__file__).with_name("sdk_faults.json")
-"""The table; ``scripts/sdk_table.py`` writes it."""
+TABLES: Final = {
+    "server": Path(__file__).with_name("sdk_faults.json"),
+    "client": Path(__file__).with_name("client_sdk_faults.json"),
+}
+"""The table of each side; ``scripts/sdk_table.py`` writes them."""
 
 FINDINGS: Final = (Outcome.FAIL, Outcome.WARN)
 """The outcomes that the table has."""
@@ -122,11 +126,16 @@ def read(
 
 
 @cache
-def releases(*, http: bool = False) -> tuple[Release, ...]:
+def releases(*, http: bool = False, side: str = "server") -> tuple[Release, ...]:
     """Return the judged releases, in the order of the table; see ``read``."""
-    from mcp_touchstone.catalog.loader import CONFORMANCE, renamed  # noqa: PLC0415  (if needed)
+    from mcp_touchstone.catalog.loader import (  # noqa: PLC0415  (if needed)
+        CLIENTS,
+        CONFORMANCE,
+        renamed,
+    )
 
-    return read(json.loads(TABLE.read_text("utf-8")), renamed(CONFORMANCE), http=http)
+    names = renamed(CLIENTS if side == "client" else CONFORMANCE)
+    return read(json.loads(TABLES[side].read_text("utf-8")), names, http=http)
 
 
 def judged(sdk: Package, table: Sequence[Release]) -> tuple[Release, ...]:
@@ -157,9 +166,9 @@ def attribute(run: Run, table: Sequence[Release] | None = None) -> Run:
     Args:
         table: the judged releases, in order; by default those of the package.
     """
-    sdks = run.subject.sdk.sdks
-    http = run.subject.transport is Transport.HTTP
-    known = releases(http=http) if table is None else table
+    sdks, side = run.subject.sdk.sdks, run.subject.kind
+    http = run.subject.transport is Transport.HTTP or side == "client"
+    known = releases(http=http, side=side) if table is None else table
     layers = [(sdk, judged(sdk, known)) for sdk in sdks]
     is_unknown = not sdks and not run.subject.bundled
     found = [_attributed(one, layers, known, is_unknown=is_unknown) for one in run.verdicts]
