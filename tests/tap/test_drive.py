@@ -323,6 +323,17 @@ def test_a_client_that_does_not_resume_gets_a_warning(tmp_path: Path, end: str) 
     assert outcomes(tmp_path)["client-http-resumes"] == "warn"
 
 
+def test_a_slow_client_that_is_cut_off_before_it_resumes_breaks_nothing(tmp_path: Path) -> None:
+    call = (
+        "with post({'id': 2, 'method': 'tools/call', 'params': {'name': 'add_numbers', "
+        "'arguments': {}}}, **session) as answer: answer.read()\n"
+    )
+    slow = TRANSPORT + call + "import time\ntime.sleep(60)\n"
+    client(tmp_path, slow, "--http", "--timeout", "4", scenario="resume")
+
+    assert outcomes(tmp_path)["client-http-resumes"] == "unseen"
+
+
 @cases(("PIPE", "warn"), ("DEVNULL", "pass"))
 def test_a_client_that_holds_the_standard_error_of_a_server_reads_it(
     tmp_path: Path, where: str, outcome: str
