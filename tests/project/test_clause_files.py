@@ -15,6 +15,7 @@ from tests.commands import CHECKOUT
 NAMED: Final = {
     "discovery/recon.py": "says why no answer could be matched to its request",
     "discovery/silence.py": "tries why a server does not answer, before any scenario",
+    "engine/facts.py": "leaves out threats that run programs where it judges what stays inside",
     "properties/runner.py": "leaves out plain lines that break what each property rests on",
     "fleet/containers.py": "leaves out what a container changes at the end of a process",
 }
