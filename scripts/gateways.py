@@ -19,17 +19,22 @@ BEGIN: Final = "<!-- begin of the table: scripts/gateways.py writes it -->"
 END: Final = "<!-- end of the table -->"
 MARKS: Final = {"pass": "", "unseen": "not seen", "fail": "FAIL", "broken": "?"}
 """Outcome -> its mark; the others are their own."""
+RANKS: Final = ("fail", "broken", "warn", "note", "pass", "unseen")
+"""The outcomes, the gravest first."""
 
 
 def distilled(name: str, command: str, report: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of a report: the outcome of each clause, in the newest revision judged."""
-    revision = max(one["revision"] for one in report["verdicts"])
-    verdicts = [one for one in report["verdicts"] if one["revision"] == revision]
+    """Return the row of a report: the gravest outcome of each clause, in all revisions judged."""
+    verdicts: dict[str, str] = {}
+    for one in report["verdicts"]:
+        known = verdicts.get(one["clause"], one["outcome"])
+        verdicts[one["clause"]] = min(known, one["outcome"], key=RANKS.index)
+    revisions = sorted({str(one["revision"]) for one in report["verdicts"]})
     return {
         "name": name,
         "command": command,
-        "revision": revision,
-        "verdicts": {one["clause"]: one["outcome"] for one in verdicts},
+        "revision": ", ".join(revisions),
+        "verdicts": verdicts,
     }
 
 

@@ -16,12 +16,18 @@ def test_each_row_names_clauses_that_exist() -> None:
     assert all({*row["verdicts"]} <= known for row in gateways.rows())
 
 
-def test_a_report_is_distilled_to_its_newest_revision() -> None:
+def test_a_report_is_distilled_to_the_gravest_outcome_of_each_clause() -> None:
     verdicts = [
-        {"clause": "gateway-roots", "revision": revision, "outcome": outcome}
-        for revision, outcome in (("2025-11-25", "warn"), ("2026-07-28", "pass"))
+        {"clause": clause, "revision": revision, "outcome": outcome}
+        for clause, revision, outcome in (
+            ("gateway-roots", "2025-11-25", "warn"),
+            ("gateway-roots", "2026-07-28", "pass"),
+            ("gateway-tools-many", "2025-11-25", "warn"),
+            ("gateway-tools-many", "2026-07-28", "unseen"),
+        )
     ]
 
     row = gateways.distilled("a", "b", {"verdicts": verdicts})
 
-    assert (row["revision"], row["verdicts"]) == ("2026-07-28", {"gateway-roots": "pass"})
+    assert row["revision"] == "2025-11-25, 2026-07-28"
+    assert row["verdicts"] == {"gateway-roots": "warn", "gateway-tools-many": "warn"}
