@@ -1,4 +1,4 @@
-"""A step of the GitHub action: check the server or client, write all reports, set the outputs.
+"""A step of the GitHub action: judge a server, client or gateway, and write reports and outputs.
 
 Standard library only. Inputs come as variables and never as text of a script, so that nothing in
 them is run by a shell.
@@ -25,6 +25,9 @@ REPORTS = {
 }
 OPTIONS = ("config", "target", "suite", "baseline", "since")
 FOR_SERVERS = ("command", "url", "headers", "suite", "for", "golden")
+OTHERS = ("client", "gateway")
+"""Inputs with the command of what is judged in place of a server; each is a command of ours."""
+
 GOLDEN = "answers differ from the golden recording"
 RUNNERS = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
 """Variables that name files through which a step commands the runner: not for a server."""
@@ -64,19 +67,21 @@ def words_of(name: str) -> list[str]:
 
 
 def arguments(reports: Path) -> list[str]:
-    """Return the words behind ``check`` or ``client``.
+    """Return the words behind ``check``, ``client`` or ``gateway``.
 
     Raises:
         InputError: nothing or too much is named, or an input cannot be read.
     """
-    server, client = server_words(), words_of("client")
-    for name in FOR_SERVERS if client else ():
+    server, other = server_words(), judged()
+    for name in FOR_SERVERS if other else ():
         if given(name):
-            raise InputError(f"inputs client and {name}: {name} is for a server; keep one")
-    if client and attests():
-        raise InputError("inputs client and attest: attest is for a server; keep one")
-    if client:
-        server = ["--", *client]
+            raise InputError(f"inputs {other} and {name}: {name} is for a server; keep one")
+    if other and attests():
+        raise InputError(f"inputs {other} and attest: attest is for a server; keep one")
+    if all(map(given, OTHERS)):
+        raise InputError(f"inputs {' and '.join(OTHERS)}: keep one")
+    if other:
+        server = ["--", *words_of(other)]
     if not server and not given("config") and not configured(Path()):
         raise InputError(
             "no server is named: give the input `command` or `url`, or write touchstone.toml with "
@@ -89,6 +94,11 @@ def arguments(reports: Path) -> list[str]:
     words += [f"--attest={reports / STATEMENT}"] if attests() else []
     words += words_of("arguments")
     return [*words, *server]
+
+
+def judged() -> str:
+    """Return the input that names what is judged in place of a server; empty for a server."""
+    return next((name for name in OTHERS if given(name)), "")
 
 
 def server_words() -> list[str]:
@@ -242,12 +252,11 @@ def tell(code: int, said: str, reports: Path, attested: dict[str, object]) -> No
 
 
 def main() -> int:
-    """Check the server or client; return the exit status."""
+    """Check the server, client or gateway; return the exit status."""
     reports = Path(tempfile.mkdtemp(prefix="mcp-touchstone-", dir=os.environ["RUNNER_TEMP"]))
     attested: dict[str, object] = {}
     try:
-        command = "client" if given("client") else "check"
-        code, complaint = judge(arguments(reports), command)
+        code, complaint = judge(arguments(reports), judged() or "check")
         said = verdict(reports, complaint)
         recorded = golden()
         if recorded and code in {0, 1}:

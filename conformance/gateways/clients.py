@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from mcp_touchstone.suite import Seen, ambient, brief, gateways, object_in, upstream, value_in
+from mcp_touchstone.suite import (
+    Seen,
+    ambient,
+    brief,
+    gateways,
+    list_in,
+    object_in,
+    upstream,
+    value_in,
+)
 
 SAME: Final = 7777
 """An id that both clients use."""
@@ -165,9 +174,9 @@ def passes_a_large_result_on(pair: gateways.Pair) -> Iterator[Seen]:
 def lists_all_of_many_tools(pair: gateways.Pair) -> Iterator[Seen]:
     """Each of ten thousand tools is listed."""
     if pair.scenario == "many" and pair.has("many") and "many" in pair.through.steps:
-        old, new = (gateways.names(held.steps["many"]) for held in (pair.direct, pair.through))
-        new = [name.removeprefix(pair.expected.prefix) for name in new]
-        new = [name for name in new if name not in pair.expected.adds]
+        old = gateways.names(pair.direct.steps["many"])
+        tools = list_in(pair.through.steps["many"].result, "tools")
+        new = [str(value_in(one, "name")) for one in pair.expected.own(tools)]
         lost = [name for name in old if name not in set(new)]
         actual = f"{len(new):,} of {len(old):,} tools"
         if lost:

@@ -260,6 +260,14 @@ def test_a_client_is_judged_in_place_of_a_server(tmp_path: Path) -> None:
 
 
 @needs_bash
+def test_a_gateway_is_judged_in_place_of_a_server(tmp_path: Path) -> None:
+    done = run_step(tmp_path, "judge", gateway="./no-such-gateway {server}")
+
+    assert done.code == 2, done.log
+    assert "the gateway does not start" in done.log
+
+
+@needs_bash
 def test_missing_server_program_exits_with_status_2(tmp_path: Path) -> None:
     done = run_step(tmp_path, "judge", command="./no-such-server --stdio")
 
@@ -276,6 +284,8 @@ def test_missing_server_program_exits_with_status_2(tmp_path: Path) -> None:
     ({"command": "node 'dist"}, "input command: no closing quotation"),
     ({"command": "x", "arguments": '"'}, "input arguments: no closing quotation"),
     ({"command": "x", "client": "y"}, "inputs client and command: command is for a server"),
+    ({"command": "x", "gateway": "y"}, "inputs gateway and command: command is for a server"),
+    ({"client": "x", "gateway": "y"}, "inputs client and gateway: keep one"),
     ({"command": "x", "suite": "securty"}, "'securty' is not a valid choice"),
     ({"command": "x", "baseline": "gone.toml"}, "gone.toml"),
 )

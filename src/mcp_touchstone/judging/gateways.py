@@ -155,7 +155,7 @@ class Expected:
         found = []
         for one in items:
             name = value_in(one, "name")
-            if name in self.adds or str(name).startswith(self.foreign or (" ",)):
+            if name in self.adds or any(str(name).startswith(other) for other in self.foreign):
                 continue
             if isinstance(name, str) and self.prefix and name.startswith(self.prefix):
                 one = {**one, "name": name.removeprefix(self.prefix)}  # noqa: PLW2901
