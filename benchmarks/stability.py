@@ -36,6 +36,9 @@ EXPECTED = {SOUND: 0, FAULTY: 1}
 RANDOM = re.compile(r"mcp-touchstone-(held_)?[a-z0-9_]{8}\b|\b[0-9a-f]{12,}\b")
 """Parts of a report that are drawn anew in each run: names of folders, canaries, ids."""
 
+WAITED = re.compile(r", and [0-9.]+ s in which it had no core")
+"""What a busy machine adds to a wait."""
+
 
 def findings(report: Path) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return (rule, revision) -> outcome and texts of a report, without findings by chance."""
@@ -53,7 +56,7 @@ def findings(report: Path) -> dict[tuple[str, str], tuple[str, ...]]:
 def _texts(row: dict[str, Any]) -> list[str]:
     if row["outcome"] == "pass":  # how much was tried may depend on the time
         return []
-    return [RANDOM.sub("*", judgement["actual"]) for judgement in row["judgements"]]
+    return [RANDOM.sub("*", WAITED.sub("", one["actual"])) for one in row["judgements"]]
 
 
 def chances(report: Path) -> list[str]:

@@ -4,6 +4,7 @@ import base64
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from mcp_touchstone.suite import (
@@ -12,11 +13,13 @@ from mcp_touchstone.suite import (
     Conversation,
     Example,
     HttpAnswer,
+    arguments,
     listings,
     marked_arguments,
     object_in,
     read_pages,
     scenario,
+    value_in,
 )
 
 HEADER_MISMATCH = -32020
@@ -302,7 +305,13 @@ def compares_the_annotated_arguments(talk: Conversation) -> None:
                 _compares_one(talk, example, header, value)
             elif path[-1] not in around:
                 _expects(talk, "headers-param-not-expected", example, {}, "without the argument")
-            null = replace(example, params=_with_null(example, path))
+                value = _sample(tool, path)
+                longer = replace(example, params=_with(value, example, path))
+                if not isinstance(value, str | int):
+                    continue
+                if served(_expects(talk, "headers-param-decoded", longer, {}, f"with {header}")):
+                    _compares_one(talk, longer, header, value)
+            null = replace(example, params=_with(None, example, path))
             _expects(talk, "headers-param-not-expected", null, {}, f"with null for {path[-1]}")
     for example in talk.examples("refused-call"):  # the header may be why each call is refused
         paths = [path for path, _ in marked_arguments(tools.get(example.name, {}))]
@@ -312,13 +321,20 @@ def compares_the_annotated_arguments(talk: Conversation) -> None:
     unseen_form(talk)
 
 
-def _with_null(example: Example, path: tuple[str, ...]) -> dict[str, Any]:
-    """Return the params of a call with null in place of one argument."""
+def _sample(tool: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    """Return a value for an argument of a tool; None without one."""
+    schema = value_in(tool, "inputSchema", *chain.from_iterable(("properties", p) for p in path))
+    form = {"type": "object", "properties": {path[-1]: schema}, "required": [path[-1]]}
+    return next((one.get(path[-1]) for one in arguments.candidates(form)), None)
+
+
+def _with(value: Any, example: Example, path: tuple[str, ...]) -> dict[str, Any]:
+    """Return the params of a call with another value of one argument."""
     params = deepcopy(dict(example.params))
     around = params.setdefault("arguments", {})
     for name in path[:-1]:
         around = around[name]
-    around[path[-1]] = None
+    around[path[-1]] = value
     return params
 
 
@@ -328,7 +344,7 @@ def _call(talk: Conversation, example: Example, change: Mapping[str, Change]) ->
 
 def _expects(
     talk: Conversation, clause: str, example: Example, change: Mapping[str, Change], what: str
-) -> None:
+) -> HttpAnswer:
     answer = _call(talk, example, change)
     talk.judge.expect(
         answer,
@@ -336,6 +352,7 @@ def _expects(
         answer.error_code != HEADER_MISMATCH,
         f"no header mismatch for a call {what}",
     )
+    return answer
 
 
 def _compares_one(talk: Conversation, example: Example, header: str, value: Any) -> None:

@@ -488,11 +488,12 @@ def resumed(talk: Conversation, last: str, session: str | None = None) -> HttpAn
     return stream if stream.status in SUCCESS and stream.exchange.streams else None
 
 
-@scenario("streams-replay-own", place=Place.OWN_SESSION, unwatched=True)
+@scenario("streams-replay-own", "streams-replay-after", place=Place.OWN_SESSION, unwatched=True)
 def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
     """A resumed stream repeats no messages of another stream."""
     talk.wire.open()
     first, second = streamed(talk, ids=True), reporting(talk) or streamed(talk, ids=True)
+    _judge_the_resumed_event(talk, second)
     if not _ids(first) or not second.reply.answered:
         talk.judge.unseen("streams-replay-own", "the events of the server have no ids")
         return
@@ -512,6 +513,29 @@ def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
         actual=f"a message of the stream of line {second.line}",
         at=repeated[0] if repeated else second.line,
         also=(first.line, second.line, stream.line),
+    )
+
+
+def _judge_the_resumed_event(talk: Conversation, answer: HttpAnswer) -> None:
+    """Resume a stream behind its first message, and judge whether that message comes again."""
+    clause = "streams-replay-after"
+    entries = answer.entries
+    event = entries[0].origin.event if len(entries) > 1 and entries[0].origin else None
+    stream = resumed(talk, event.id) if event is not None and event.id else None
+    if stream is None:
+        talk.judge.unseen(clause, "the server resumes no stream of several messages with ids")
+        return
+    stream.wait_messages()
+    talk.wire.quiet()
+    stream.close()
+    again = [entry for entry in stream.entries if entry.raw == entries[0].raw]
+    talk.judge(
+        clause,
+        not again,
+        expected="the messages behind the event that Last-Event-ID names",
+        actual="the message of that event again",
+        at=again[0] if again else stream.line,
+        also=(answer.line, stream.line),
     )
 
 

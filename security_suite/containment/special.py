@@ -1,8 +1,10 @@
 """Pipes, and the folders of processes in /proc.
 
-A read of a pipe waits; the server must answer other requests meanwhile.
+A read of a pipe that nobody writes to has no end. The server answers it, and other requests
+meanwhile.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from mcp_touchstone.security.suite import (
@@ -18,6 +20,7 @@ from mcp_touchstone.security.suite import (
     cpu_share,
     hear_late_answers,
     starved,
+    waited,
 )
 
 BLOCKED: Final = 8.0
@@ -29,7 +32,7 @@ IDLE: Final = 0.05
 
 @attack("special-pipes", fixtures=("base", "special"), lasts=True)
 def reads_on_beside_blocked_pipes(session: AttackSession) -> None:
-    """A plain file can be read while eight pipes are being read."""
+    """A read of a pipe ends, and a plain file can be read while eight pipes are being read."""
     starve(session, "special-pipes", "fifo", 8)
 
 
@@ -45,10 +48,12 @@ def shows_nothing_of_its_process(session: AttackSession) -> None:
 
 
 def starve(session: AttackSession, threat: str, name: str, count: int) -> None:
-    """Send reads of special files without waiting for answers, then read a plain file.
+    """Send reads of pipes without waiting for answers, then read a plain file.
+
+    A read that is not answered then waits for a writer if it returns what we write to its pipe.
 
     Args:
-        name: prefix of the names of the files; numbers from 1 follow.
+        name: prefix of the names of the pipes; numbers from 1 follow.
 
     Raises:
         Broken: no plain file could be read before.
@@ -60,8 +65,10 @@ def starve(session: AttackSession, threat: str, name: str, count: int) -> None:
     names = [f"{name}{n}" for n in range(1, count + 1)]
     expected, passed = "a plain file can be read all the same", f"{len(readers)} tools did"
     for binding in readers:
-        for call in (binding.call(binding.spelled(one, root), root) for one in names):
-            session.wire.say(session.wire.build(*call), required=False)
+        reads = {}
+        for one in names:
+            call = binding.call(binding.spelled(one, root), root)
+            reads[session.wire.say(session.wire.build(*call), required=False)] = one
         method, params = binding.call(binding.spelled(CONTROL, root), root)
         asked = session.wire.say(session.wire.build(method, params), required=False)
         reply = _answer(session, asked, limit)
@@ -77,7 +84,32 @@ def starve(session: AttackSession, threat: str, name: str, count: int) -> None:
             hear_late_answers(session.judge)
             session.tree.release_pipes(names)
             return
+        if waiting := _waiting(session, reads, limit):
+            found = (
+                f"{binding.tool or method}: a read of a named pipe had no answer until we wrote to "
+                "the pipe; then what we wrote came back"
+            )
+            script = waited(session.scene, binding, reads[waiting.asked])
+            session.judge.conclude(
+                threat, found, expected="an answer", passed="", at=waiting, script=script
+            )
+            session.tree.release_pipes(names)
+            return
     session.judge.conclude(threat, "", expected=expected, passed=passed)
+
+
+def _waiting(session: AttackSession, reads: Mapping[int, str], limit: float) -> Reply | None:
+    """Return the answer to a read that waited for a writer; None if none did.
+
+    Args:
+        reads: line of each read -> name of its pipe.
+    """
+    for asked, name in reads.items():
+        if not (session.wire.gone or _answer(session, asked, limit).answered):
+            written = session.tree.feed_pipe(name)
+            reply = session.wire.answer_to(asked, limit, patient=True)
+            return reply if session.canaries.returned(reply, written) else None
+    return None
 
 
 def _answer(session: AttackSession, asked: int, limit: float) -> Reply:

@@ -1,6 +1,7 @@
 """Guards with a fault about links, and about bases; and good ones."""
 
 import os
+import threading
 import time
 from typing import Any
 
@@ -97,6 +98,22 @@ class OpensPipes(Guard, trips={"special-pipes"}):
 
     def read_file(self, path: str) -> str:
         with open(self.strictly(path), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+
+class WaitsInThreads(OpensPipes):
+    """Makes each call in a thread of its own, so a read that waits for ever holds up no other."""
+
+    def take(self, message: Any) -> None:
+        threading.Thread(target=super().take, args=(message,), daemon=True).start()
+
+
+class ReadsPipesInThreads(WaitsInThreads, trips=set()):
+    """Opens a pipe too, in a thread of its own, and does not wait for what is written to it."""
+
+    def read_file(self, path: str) -> str:
+        flags = os.O_RDONLY | os.O_NONBLOCK
+        with open(os.open(self.strictly(path), flags), encoding="utf-8", errors="replace") as file:
             return file.read()
 
 

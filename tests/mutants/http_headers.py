@@ -479,6 +479,15 @@ class ComparesEncodedArguments(ComparesArguments):
         self.replace_if(encoded, "Mcp-Param-Region", "as-written")
 
 
+@mutant("headers-param-decoded", revision=MODERN)
+class WantsPythonValues(ComparesArguments):
+    """Compares the header of an optional argument with its value as Python prints it."""
+
+    def change(self, arguments: Json) -> None:
+        right = self.header("Mcp-Param-Place") == arguments.get("place", "")
+        self.replace_if(right, "Mcp-Param-Place", repr(arguments.get("place")))
+
+
 @mutant("headers-param-invalid-characters", revision=MODERN)
 class DropsInvalidCharactersOfArguments(ComparesArguments):
     """Drops invalid characters from an argument header before it compares it."""

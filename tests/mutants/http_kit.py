@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -62,6 +63,11 @@ class HttpFault(ClientConnection):
     def _body(self) -> bytes:
         self.received = super()._body()
         return self.received
+
+    def wait_until_left(self) -> None:
+        """Wait until the client closes its connection."""
+        while not self.client_left():
+            time.sleep(0.1)
 
     def answer(self, status: int, body: bytes = b"", extra: Mapping[str, str] = _NONE) -> None:
         """Answer with a JSON object or with nothing, as ``answering`` changes it."""

@@ -208,6 +208,22 @@ class LetsNoClientEnd(HttpFault):
         self._others()
 
 
+@control("headers-version-invalid", revision=LEGACY)
+class EndsASession(HttpFault):
+    """Ends a session, as a server may at any time, when a request names an unknown version."""
+
+    ended: ClassVar[set[str]] = set()
+
+    def _post(self, line: bytes, messages: Any) -> None:
+        session = self.header(SESSION) or ""
+        if self.header("MCP-Protocol-Version") == "2099-01-01":
+            self.ended.add(session)
+        if session in self.ended:
+            self.answer(404)
+        else:
+            super()._post(line, messages)
+
+
 class ForgetsSessions(RenamesSessions, names={}):
     """Answers the id of a session of an earlier process by 400."""
 

@@ -28,6 +28,7 @@ controls(
     "streams-post-related",
     "streams-event-ids-unique",
     "streams-replay-own",
+    "streams-replay-after",
     "streams-disconnect-is-no-cancellation",
     "streams-dropped-not-on-get",
     "streams-response-own",
@@ -123,8 +124,7 @@ class NeverEndsStreams(HttpFault):
 
     def _chunk(self, data: bytes) -> None:
         if not data and self.command == "POST":
-            while not self.client_left():
-                time.sleep(0.1)
+            self.wait_until_left()
         super()._chunk(data)
 
 
@@ -454,6 +454,18 @@ class RepeatsOnANewGet(HttpFault):
                 for number, data in other.after(0, 0.0):
                     if b"notifications/progress" in data:
                         self._chunk(event(data, id=f"{other.number}-{number}-again"))
+        return super().write_stream(stream, after, resumable=resumable)
+
+
+@mutant("streams-replay-after", revision=LEGACY)
+class RepeatsTheNamedEvent(HttpFault):
+    """Resumes a stream with the event that Last-Event-ID names."""
+
+    def write_stream(self, stream: Any, after: int, *, resumable: bool | None) -> bool:
+        named = self.header("Last-Event-ID")
+        for number, data in stream.after(max(0, after - 1), 0.0) if named else ():
+            if number == after:
+                self._chunk(event(data, id=f"{stream.number}-{number}"))
         return super().write_stream(stream, after, resumable=resumable)
 
 

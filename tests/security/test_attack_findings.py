@@ -56,6 +56,7 @@ def test_finding_shows_the_effect_the_call_and_the_weakness() -> None:
     ("TrustsProc", "special-procfs", "FOUND: a canary came back"),
     ("ExpandsAfterCheck", "traversal-expansion", "FOUND: a canary came back"),
     ("OpensPipes", "special-pipes", "FOUND: the plain file was not read"),
+    ("WaitsInThreads", "special-pipes", "FOUND: the read waited until we wrote to the pipe"),
     ("ComparesBaseNames", "commands-unlisted", "FOUND: a refused program ran"),
     ("RedirectsAnywhere", "commands-shell", "FOUND: the outside changed"),
     ("PassesOptionsThatRun", "commands-options", "FOUND: a refused program ran"),

@@ -9,6 +9,7 @@ from mcp_touchstone.connection.connection import CLIENT_INFO, Connection
 from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.transport.http_endpoint import is_loopback
 from mcp_touchstone.transport.http_exchange import HttpResponse
+from mcp_touchstone.transport.http_session import NOT_FOUND
 from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.exchange import Exchange, Headers
 from mcp_touchstone.wire.framing import encode
@@ -54,6 +55,13 @@ class HttpAnswer:
     def status(self) -> int:
         """The status; 0 if none came."""
         return self.exchange.status
+
+    @property
+    def may_end_session(self) -> bool:
+        """Whether it is HTTP 404 to the id of the session of the connection."""
+        channel = self._connection.channel
+        own = channel.session.id if isinstance(channel, HttpChannel) else None
+        return self.status == NOT_FOUND and own is not None and self.exchange.said(SESSION) == own
 
     @property
     def closed(self) -> bool:

@@ -21,7 +21,7 @@ from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.judge import Judge
 from mcp_touchstone.judging.run_settings import RunSettings
-from mcp_touchstone.judging.talk import Talk, hear_late_answers
+from mcp_touchstone.judging.talk import Talk, forget_after_the_session, hear_late_answers
 from mcp_touchstone.judging.used_server import Broken, Examples
 from mcp_touchstone.results.events import Done, RunLog, Started
 from mcp_touchstone.results.run import CaseResult, PlannedCase, unasked
@@ -202,4 +202,5 @@ def hold(talk: Talk, scenario: Scenario, work: Work) -> None:
     connection.answers.enabled = True
     if not work.stop.is_set():
         hear_late_answers(talk.judge)
+        forget_after_the_session(talk.judge)
         talk.judge.broken(why)

@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 _OUTCOME = {Breach.FAIL: Outcome.FAIL, Breach.WARN: Outcome.WARN, Breach.NOTE: Outcome.NOTE}
 
 LATE = "the server had not read the request in time"
+ENDED = "the server ended the session, as it may at any time"
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A failure that rests on a request without an answer.
+    """A finding that rests on a request without an answer, or on HTTP 404 to our session.
 
     Attributes:
         index: its index in the judgements.
@@ -57,6 +58,7 @@ class Judge:
     Attributes:
         judgements: the judgements so far.
         silences: the failures among them that rest on silence; the engine looks for late answers.
+        lost: findings that rest on HTTP 404 to our session; the engine looks whether it has ended.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Judge:
     ) -> None:
         self.judgements: list[Judgement] = []
         self.silences: list[Silence] = []
+        self.lost: list[Silence] = []
         self._server = server
         self._revision = revision
         self._scenario = scenario
@@ -110,6 +113,7 @@ class Judge:
         """
         if actual is None:
             actual = at if isinstance(at, Reply | HttpAnswer) else ""
+        may_be_lost = isinstance(at, HttpAnswer) and at.may_end_session
         if isinstance(at, HttpAnswer):
             at = at.line
         for clause_id in (clause,) if isinstance(clause, str) else clause:
@@ -121,14 +125,15 @@ class Judge:
             if barred := self._barred(row, at):
                 self._record(row, Outcome.UNSEEN, "", barred, None)
                 continue
-            if not passed and mild is None and self._is_after_the_session(at):
-                why = f"the server ended the session, as it may at any time: {actual}"
-                self._record(row, Outcome.UNSEEN, "", why, None)
+            if not passed and self._is_after_the_session(at):
+                self._record(row, Outcome.UNSEEN, "", f"{ENDED}: {actual}", None)
                 continue
             breach = row.breach if mild is None else max(mild, row.breach, key=_LIGHTNESS.index)
             outcome = Outcome.PASS if passed else _OUTCOME[breach]
             said = because if not passed and breach is not row.breach else ""
             self._record(row, outcome, expected, str(actual), at, because=said, also=also)
+            if not passed and may_be_lost:
+                self.lost.append(Silence(len(self.judgements) - 1, self._server.wire, 0))
             if not passed and isinstance(at, Reply) and self._is_unanswered(at):
                 wire = self._server.wire
                 if not wire.channel.silence(at.asked):
@@ -193,6 +198,14 @@ class Judge:
         if last.outcome is Outcome.FAIL:
             late = replace(last, outcome=Outcome.WARN, because=LATE)
             self.judgements[silence.index] = late
+
+    def forget(self, lost: Silence) -> None:
+        """Turn a finding into unseen: it came after the end of the session."""
+        last = self.judgements[lost.index]
+        why = f"{ENDED}: {last.actual}"
+        self.judgements[lost.index] = replace(
+            last, outcome=Outcome.UNSEEN, expected="", actual=why, wire=()
+        )
 
     def amend(self, **changes: Any) -> None:
         """Change members of the last judgement."""

@@ -80,3 +80,13 @@ def hear_late_answers(judge: Judge) -> None:
         if wire.transcript.answer_to(silence.asked) is not None:
             judge.excuse(silence)
     judge.silences.clear()
+
+
+def forget_after_the_session(judge: Judge) -> None:
+    """Take back what rests on HTTP 404 to our session, if a ping shows that it has ended."""
+    for lost in judge.lost:
+        if not lost.wire.gone:
+            lost.wire.probe(required=False)
+        if lost.wire.channel.session_ended:
+            judge.forget(lost)
+    judge.lost.clear()

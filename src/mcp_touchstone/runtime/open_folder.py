@@ -305,12 +305,17 @@ class Folder:
         """Remove an empty folder."""
         os.rmdir(self._name(name), dir_fd=self._at)
 
-    def release_pipe(self, name: str) -> None:
-        """Remove a named pipe, and release those who wait for its other end."""
+    def release_pipe(self, name: str, data: bytes = b"") -> None:
+        """Remove a named pipe, and release those who wait for its other end.
+
+        Args:
+            data: what one of them reads before the end; at most a page.
+        """
         with self._descriptor(name, os.O_RDWR | _NO_WAIT) as descriptor:
             found = os.fstat(descriptor)
             if not stat.S_ISFIFO(found.st_mode):
                 raise self._replaced(name, found)
+            os.write(descriptor, data)
             self.unlink(name)
 
     # --- removing trees

@@ -375,9 +375,9 @@ class SafePath:
         """Make a named pipe."""
         self._folder().make_pipe(self._last)
 
-    def release_pipe(self) -> None:
-        """Remove a named pipe, and release those who wait for its other end."""
-        self._folder().release_pipe(self._last)
+    def release_pipe(self, data: bytes = b"") -> None:
+        """Remove a named pipe, and release those who wait for its other end; one reads the data."""
+        self._folder().release_pipe(self._last, data)
 
     def rename(self, other: "SafePath") -> None:
         """Move it to another path of the tree."""

@@ -259,6 +259,13 @@ class FixtureTree(World):
         """Make the current state of the files outside their original state."""
         self._before = self._forbidden()
 
+    def feed_pipe(self, name: str) -> Canary:
+        """Write a new canary to a named pipe of the root, for one that waits, and remove it."""
+        canary = self.canaries.plant(f"{self.root.name}/{name}", Area.INSIDE)
+        with contextlib.suppress(OSError):
+            (self.root / name).release_pipe(canary.content.encode())
+        return canary
+
     def release_pipes(self, names: Iterable[str]) -> None:
         """Release the readers of named pipes of the root, so that a server can exit.
 

@@ -20,6 +20,9 @@ LAST: Final = "$LAST"
 KILLS: Final = 20
 """Maximum number of times a script kills the server; it stops at the first half-written file."""
 
+WRITTEN: Final = "written-to-the-pipe"
+"""What a script writes to a named pipe."""
+
 LOOKS: Final = 200_000
 """Maximum number of checks for a change of a file; they take about a second."""
 
@@ -77,6 +80,23 @@ def starved(scene: Scene, reader: Binding, pipes: Iterable[str]) -> str:
     freed = f'for F in {every}; do exec 4<> "$F"; rm "$F"; exec 4>&-; done'
     wait = f"sleep {PATIENCE}"
     return script(scene, FILE, f"mkfifo {every}", *calls, wait, looked, freed)
+
+
+def waited(scene: Scene, reader: Binding, pipe: str) -> str:
+    """Return the script that reads a named pipe, and writes to it if no answer comes."""
+    root = str(scene.field.root)
+    pattern = f'"id": ?{FIRST}[,}}]'
+    answered = f'grep -Eq {quoted(pattern)} "$D.said"'
+    written = f'exec 4<> "{root}/{pipe}"; rm "{root}/{pipe}"; echo {WRITTEN} >&4; exec 4>&-'
+    back = found_if(f'grep -q {WRITTEN} "$D.said"', "the read waited until we wrote to the pipe")
+    return script(
+        scene,
+        FILE,
+        f'mkfifo "{root}/{pipe}"',
+        reader.call(reader.spelled(pipe, root), root),
+        f"sleep {PATIENCE}",
+        f"{answered} || {{ {written}; {back}; }}",
+    )
 
 
 def early(scene: Scene, call: Call) -> str:

@@ -68,7 +68,7 @@ from mcp_touchstone.security.name_exchanger import NameExchanger
 from mcp_touchstone.security.name_server import NameServer
 from mcp_touchstone.security.payload import CANARY, URL, Payload, fill
 from mcp_touchstone.security.reachability import Carriage, lexical
-from mcp_touchstone.security.repro_calls import found_if, killed, starved
+from mcp_touchstone.security.repro_calls import found_if, killed, starved, waited
 from mcp_touchstone.security.repro_calls import script as scripted_calls
 from mcp_touchstone.security.repro_script import recreated
 from mcp_touchstone.security.resource_usage import ResourceUsage, cpu_share
@@ -200,6 +200,7 @@ __all__ = [
     "texts",
     "unique",
     "uri_template",
+    "waited",
     "walking",
     "ways",
     "whose",
