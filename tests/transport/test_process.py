@@ -17,6 +17,7 @@ import psutil
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from mcp_touchstone.transport.deadline import ThreadTimes, Turns
 from mcp_touchstone.transport.live_transcript import LiveTranscript
 from mcp_touchstone.transport.orphans import sweep
 from mcp_touchstone.transport.pipes import STDERR_KEPT, Gone
@@ -324,6 +325,19 @@ def test_process_that_uses_a_whole_core_is_recognised(
     if not spins:
         eventually(lambda: psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING)
     assert process.spins(SHORT) is spins
+
+
+def test_process_that_gets_no_core_for_little_work_does_not_spin(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process, begun = start(READY, READS), time.monotonic()
+    heard(process)
+
+    def starved(_: int) -> Turns:
+        return {1: ThreadTimes(waited=time.monotonic() - begun, ran=SHORT / 20, ready=True)}
+
+    monkeypatch.setattr("mcp_touchstone.transport.process.below", starved)
+    assert not process.spins(SHORT / 10)
 
 
 def test_wait_ends_when_the_server_closes_its_output(start: Start) -> None:

@@ -1,8 +1,10 @@
 """Lines of a report on the terminal: styled, escaped, with secrets masked, in columns."""
 
+import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Final
 
 from rich.console import Console
 from rich.text import Text
@@ -35,6 +37,8 @@ WIDEST = 120
 LONGEST = 1200
 """Characters of a value that are printed; the middle of a longer one is left out."""
 
+_CODE: Final = re.compile(r"`[^`]*`")
+
 
 @dataclass(eq=False)
 class Sheet:
@@ -65,10 +69,24 @@ class Sheet:
         for part in parts:
             text, style = (part, "") if isinstance(part, str) else part
             line.append(masked(safe(text), self.environment), style)
-        if wrap:
-            self.console.print(line, width=self.width, highlight=False)
-        else:
-            self.console.print(line, soft_wrap=True, highlight=False)
+        for piece in self._pieces(line) if wrap else (line,):
+            self.console.print(piece, soft_wrap=True, highlight=False)
+
+    def _pieces(self, line: Text) -> Iterator[Text]:
+        """Yield the pieces of a line that fit; what is in backticks stays in one, to be copied."""
+        kept = _CODE.sub(lambda code: code[0].replace(" ", "\xa0"), line.plain)
+        end = 0
+        wrapper = textwrap.TextWrapper(
+            self.width,
+            expand_tabs=False,
+            replace_whitespace=False,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for piece in wrapper.wrap(kept) or [""]:
+            start = kept.index(piece, end)
+            end = start + len(piece)
+            yield line[start:end]
 
     def shown(self, text: str) -> str:
         """Return a value escaped and without secrets; the middle of a long one is left out."""

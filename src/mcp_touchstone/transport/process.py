@@ -46,6 +46,9 @@ WANTED: Final = 0.5
 """Least share of the time in which a process that spins ran or waited for a core, as far as the
 system has counted: it is also ready at each look."""
 
+STARVED: Final = 10.0
+"""Multiple of that time after which a process that had no core is let go, and does not spin."""
+
 GRACE: Final = 2.0
 """Greatest seconds for the descendants of a process to exit after it."""
 
@@ -222,18 +225,21 @@ class ServerProcess:
     def spins(self, seconds: float) -> bool:
         """Return whether it uses a whole core for some seconds; at once if no thread of it runs.
 
-        The time in which a thread waits for a core counts, so other programs change nothing.
+        The time in which a thread waits for a core counts as use. But it must have had one for half
+        of the seconds: where it gets none, the little work that is left wants one for as long.
         """
         begun, before = now(), below(self._popen.pid)
         found = before
         while any(thread.ready for thread in found.values()):
-            elapsed = now() - begun
-            if elapsed >= seconds:
-                wanted = 0.0
-                for number, (waited, ran, _) in found.items():
-                    earlier = before.get(number, NEVER)
-                    wanted += waited - earlier.waited + ran - earlier.ran
-                return wanted >= WANTED * elapsed
+            elapsed, ran, waited = now() - begun, 0.0, 0.0
+            for number, thread in found.items():
+                earlier = before.get(number, NEVER)
+                ran += thread.ran - earlier.ran
+                waited += thread.waited - earlier.waited
+            if elapsed >= seconds and ran >= WANTED * seconds:
+                return ran + waited >= WANTED * elapsed
+            if elapsed >= STARVED * seconds:
+                return False
             sleep(LOOK)
             found = below(self._popen.pid)
         return False
