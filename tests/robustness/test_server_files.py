@@ -86,7 +86,7 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
         "os.symlink": 1,
         "os.unlink": 1,
         "os.utime": 1,
-        "os.write": 2,
+        "os.write": 3,
     },
     # the folder of the tree is removed; links outside the tree are computed, not followed
     "runtime/safe_path.py": {"Path": 1, "os.lstat": 1, "os.readlink": 2, "os.rmdir": 2},
