@@ -86,15 +86,18 @@ USED = (
     *("--prompt", "git_workflow", "--bindings", 'read={"tool": "file_read", "path": "path"}'),
 )
 BOXED = ("--sandbox", "auto", "--online", "--root-size", "64")
+SMALL_OVER_HTTP = (
+    *(sys.executable, "-m", "mcp_touchstone", "bridge", "--port", "{port}", "--"),
+    *(sys.executable, "-c", SMALL),
+)
 HTTP = (
     *("--http", "http://127.0.0.1:{port}/mcp", "--header", "X-Key=env:HOME", "--ca-file", "ca.pem"),
     *("--token-command", "echo one", "--other-token-command", "echo two"),
-    *("--intrusive", "--rate", "100", "--sdk", "mcp 1.30.0", "--", *SERVER),
-    *("--http", "127.0.0.1:{port}"),
+    *("--intrusive", "--rate", "100", "--sdk", "mcp 1.30.0", "--", *SMALL_OVER_HTTP),
 )
 ISSUED = (
     *("--http", "http://127.0.0.1:{port}/mcp", "--issuer", "mock", "--scope", "read"),
-    *("--env", "ISSUER={issuer}", "--", *SERVER, "--http", "127.0.0.1:{port}"),
+    *("--env", "ISSUER={issuer}", "--", *SMALL_OVER_HTTP),
 )
 CHECKED = (
     *("--suite", "conformance", "--level", "MUST", "--attacks", "deep", "--attack-commands"),

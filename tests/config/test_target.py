@@ -45,3 +45,11 @@ def test_target_finds_folders_in_its_command_and_variables(tmp_path: Path) -> No
     )
 
     assert target.folders_in(tmp_path) == (tmp_path, one, tmp_path, two)
+
+
+def test_words_that_are_too_long_for_a_path_name_no_file_and_no_folder() -> None:
+    long = f"/{'x' * 300}"
+    target = Target(command=(long, "-c", long), env={"TOKEN": long})
+
+    assert target.inside().command == (long, "-c", long)
+    assert target.folders_in(Path("root")) == (Path.cwd(),)

@@ -90,7 +90,6 @@ def said(run: Run) -> Iterator[str]:
 CASES = [
     ("off", "all", SECURITY),
     ("unshare", "inside", SECURITY),  # conformance has no attack, so nothing would be exchanged
-    ("bwrap", "all", SECURITY),
     ("off", "all", CONFORMANCE),
     ("bwrap", "all", CONFORMANCE),
 ]

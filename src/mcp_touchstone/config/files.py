@@ -22,6 +22,7 @@ from mcp_touchstone.config.toml_keys import TABLE
 from mcp_touchstone.gate import FILE as BASELINE
 from mcp_touchstone.runtime.input_file import LARGEST_TOML, InputFile
 from mcp_touchstone.runtime.members import Members
+from mcp_touchstone.runtime.word_paths import names_file
 from mcp_touchstone.transport.http_endpoint import keep
 
 FILE: Final = "touchstone.toml"
@@ -245,7 +246,7 @@ def _placed(path: Path, layer: Layer, baseline: Path, target: str | None) -> Tar
             found[name] = folder / found[name]
     for name in ("command", "client"):
         words = found.get(name)
-        if words and not here and (folder / words[0]).is_file():
+        if words and not here and names_file(folder / words[0]):
             found[name] = (str(folder / words[0]), *words[1:])
     chosen = () if target is None else ("--target", target)
     return TargetConfig(path, found, ("--config", str(path), *chosen))

@@ -6,13 +6,13 @@ Only required settings are active; everything that recon can find by itself is a
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.connection.server_profile import Example, ServerProfile, is_read_only
 from mcp_touchstone.gate.toml_text import key, quoted, value
 from mcp_touchstone.runtime.scratch import NOTE
+from mcp_touchstone.runtime.word_paths import names_folder
 from mcp_touchstone.samples.from_schema import Places, candidates
 from mcp_touchstone.target.server_settings import STARTUP
 from mcp_touchstone.target.target import ROOT, Target
@@ -80,7 +80,7 @@ def _command(target: Target) -> Iterator[str]:
         yield f"ca-file = {quoted(str(target.ca_file))}"
     if not target.started:
         return
-    folders = [word for word in target.command[1:] if ROOT not in word and Path(word).is_dir()]
+    folders = [word for word in target.command[1:] if ROOT not in word and names_folder(word)]
     if folders:
         yield f"# {_plain(folders[0])} is yours. With {ROOT} in its place the server is given a"
         yield "# throw-away folder, and its effects on files can be judged."

@@ -13,6 +13,7 @@ from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.runtime.disk_limit import DiskLimit
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.scratch import World
+from mcp_touchstone.runtime.word_paths import names_file, names_folder
 from mcp_touchstone.sandbox.sandbox import Method
 from mcp_touchstone.target import deny_list
 from mcp_touchstone.target.command_text import shown
@@ -182,7 +183,7 @@ class Target(ServerSettings):
         if self.cwd is not None:
             return self
         program, *rest = absolute(self.command)
-        words = [str(Path(word).absolute()) if Path(word).is_file() else word for word in rest]
+        words = [str(Path(word).absolute()) if names_file(word) else word for word in rest]
         return replace(self, command=(program, *words), cwd=ROOT)
 
     def on(self, promise: str) -> PromiseTerms:
@@ -236,7 +237,7 @@ class Target(ServerSettings):
         parts = [part for word in words for part in re.split(f"[=,;{os.pathsep}]", word)]
         named = [Path(part) for part in parts if Path(part).is_absolute()]
         own = Path(self.cwd_in(root) or Path.cwd())
-        return (own, *(path for path in named if path.is_dir()))
+        return (own, *(path for path in named if names_folder(path)))
 
 
 def replaced(value: Any, old: str, new: str) -> Any:
@@ -252,7 +253,7 @@ def absolute(command: tuple[str, ...]) -> tuple[str, ...]:
     """Make the path of the program absolute if it names a file and has a folder."""
     program = command[0]
     has_folder = os.sep in program or (os.altsep is not None and os.altsep in program)
-    if has_folder and Path(program).is_file():
+    if has_folder and names_file(program):
         return (str(Path(program).absolute()), *command[1:])
     return command
 
