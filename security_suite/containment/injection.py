@@ -118,6 +118,8 @@ LEAST: Final = 8.0
 PURSE: Final = 20.0
 """Least and most seconds for one tool."""
 
+ENDED: Final = "injection-ended"
+
 NEAR: Final = "ok2.txt"
 """The file in the plain folder; a copy of that folder does not contain itself."""
 
@@ -157,6 +159,7 @@ def _fire(
     targets = [*_bound(session), *_others(session)]
     if not targets:
         session.judge.unseen(threat, NO_TEXT)
+        session.judge.unseen(ENDED, NO_TEXT)
         return
     budget = TimeBudget(max(LEAST, min(PURSE, TOTAL / max(1, len(targets)))))
     looker, aside = _Looker(session), set[str]()
@@ -184,7 +187,7 @@ def _fire(
         expected=EXPECTED,
         budget=budget,
         aside=left,
-        ends="injection-ended",
+        ends=ENDED,
     )
 
 

@@ -66,7 +66,7 @@ def attacked(name: str, select: tuple[str, ...] = (), sandbox: Method | None = N
     wanted = {row.tier for row in rows if isinstance(row, Threat)}
     asked = (*fake.tiers, *sorted(wanted))
     target = replace(target_of(name), method=sandbox)
-    return judge(target, registry, Choice(select=select, jobs=4, tiers=tiers(asked)))
+    return judge(target, registry, Choice(select=select, jobs=1, tiers=tiers(asked)))
 
 
 def tripped(run: Run) -> dict[str, str]:

@@ -103,7 +103,8 @@ def attack_calls(
     run = _CallAttack(session, oracle, budget or TimeBudget())
     readers = session.begin()
     if run.is_listless(threat, readers):
-        session.judge.unseen(threat, LISTLESS)
+        for unjudged in filter(None, (threat, ends)):
+            session.judge.unseen(unjudged, LISTLESS)
         return run.tally
     run.fire_all(calls, readers, enough)
     usual = DENIED if Area.DENIED in session.canaries.protected else EXPECTED
