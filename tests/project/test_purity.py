@@ -18,6 +18,7 @@ PURE = (
     *("samples.from_regex", "samples.from_schema", "samples.uri_template", "runtime.timeouts"),
     *("wire.reply", "connection.answers", "connection.client_tasks", "connection.profile"),
     *("connection.server_requests", "catalog.needs", "bindings.canary", "bindings.argument_roles"),
+    "bindings.call_variants",
     *("bindings.file_naming", "bindings.binding", "bindings.observed", "catalog.threat"),
     *("results.lock", "results.threshold"),
     *("connection.server_profile", "profiles.rule", "profiles.measure", "profiles.load"),

@@ -539,7 +539,15 @@ def _gateway(gateway: Parser) -> None:
         "{server:b} are two servers, for a gateway that joins several."
     )
     gateway.epilog = STATUS
-    own(gateway, "--to", "the URL of a gateway that runs already", "URL", values.url, dest="url")
+    own(
+        gateway,
+        "--to",
+        "the URL of a gateway that runs already",
+        "URL",
+        values.url,
+        dest="url",
+        default=argparse.SUPPRESS,
+    )
     own(gateway, "--upstream", "print the command and the URL of our server for such a gateway")
     words(gateway, "the URL of a gateway that runs already, or a target of the configuration")
     table(gateway, "gateway")
