@@ -494,6 +494,18 @@ class CancelsAfterADisconnection(HttpFault):
         return stayed
 
 
+@control("cancellation-notification-shape")
+class CancelsALostRequest(HttpFault):
+    """Cancels a request that it sent while no stream was open."""
+
+    def respond(self, exchange: Any, *more: Any, **others: Any) -> bool:
+        if exchange.request.get("method") == "tools/list" and not self.is_modern:
+            exchange.put(
+                b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
+            )
+        return super().respond(exchange, *more, **others)
+
+
 @mutant("streams-no-buffering", revision=MODERN)
 class LetsProxiesBuffer(HttpFault):
     """Sends streams without X-Accel-Buffering."""
