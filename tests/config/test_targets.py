@@ -128,6 +128,8 @@ def test_files_of_several_targets_get_the_target_name(here: Path) -> None:
     one, two = each(
         "--json",
         "out.json",
+        "--attest",
+        "proof.json",
         "--save",
         "wire",
         "--since",
@@ -139,6 +141,7 @@ def test_files_of_several_targets_get_the_target_name(here: Path) -> None:
     )
 
     assert (one.json, two.json) == (Path("out-one.json"), Path("out-two.json"))
+    assert (one.attest, two.attest) == (Path("proof-one.json"), Path("proof-two.json"))
     assert (one.save, two.since) == (Path("wire-one"), Path("old-two.json"))
     assert one.report == ("html:a/b-one.html", "junit:j.xml")
     (single,) = each("one", "--json", "out.json")

@@ -241,6 +241,7 @@ def _with_own_file(one: Settings, *, several: bool) -> Settings:
     return replace(
         one,
         json=one.json and own(one.json),
+        attest=one.attest and own(one.attest),
         save=one.save and own(one.save),
         scripts=one.scripts and own(one.scripts),
         since=one.since and own(one.since),
