@@ -132,6 +132,7 @@ v2xJKwqMHwIhAOLbTWCbzuvS03aeEs2l7vEkQxNfTd/ZuqsEIkiY/y5S
 QUIETLY = ("--no-baseline", "--quiet")
 CLIENT = ("--scenario", "tools_call")
 IDS = ("--select", "client-request-id-unique")
+KEPT_AS_JSON = ("--json", "old.json", "--save", "kept")
 OF_GATEWAYS = ("--select", "gateway-answers-come")
 FOUND = "recorded/tools_call"
 GOOD = ("--", sys.executable, "-c", test_drive.GOOD + test_drive.CLOSE)
@@ -203,7 +204,10 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
     "tap": [
         ("--wrap", ".mcp.json", "--report", "kept"),
         ("--unwrap", ".mcp.json"),
-        ("--listen", "0", "--to", "http://127.0.0.1:9/mcp", "--report", "kept"),
+        (
+            *("--listen", "0", "--to", "http://127.0.0.1:9/mcp", "--report", "kept"),
+            *("--fault", "delay=1"),
+        ),
     ],
     "tap show": [
         (FOUND, "--tail", "9", "--method", "*", "--headers", "--until-broken"),
@@ -221,7 +225,8 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
         (*CLIENT, *IDS, "--config", "t.toml", "--trust-config", "--target", "one"),
     ],
     "gateway": [
-        (*QUIETLY, *ONE, *OF_GATEWAYS, "--json", "old.json", "--", "{server}"),
+        (*QUIETLY, *ONE, *OF_GATEWAYS, *KEPT_AS_JSON, "--", "{server}"),
+        ("--upstream-port", "8931", "--upstream"),
         (
             *("--config", "t.toml", "--trust-config", "--target", "one", "--env", "A=1", *ONE),
             *("--cwd", "{root}", "--timeout", "60", "--expects", "transparent", *OF_GATEWAYS),
@@ -326,5 +331,7 @@ def test_every_option_in_the_help_of_a_command_can_succeed(
 
     used = {word for run in RUNS[command] for word in run}
     used |= set() if find_spec("duckdb") else {"--parquet"}
-    used |= {"--sandbox", "--online"} if command == "tap" else set()  # tests/tap/test_relay.py
+    # tests/tap/test_relay.py, tests/tap/test_client_options.py, tests/gateway/test_by_hand.py
+    elsewhere = {"tap": {"--sandbox", "--online"}, "tap show": {"--follow"}, "gateway": {"--to"}}
+    used |= elsewhere.get(command, set())
     assert [names for names in listed(command) if not names & used] == []

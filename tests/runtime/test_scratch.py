@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.runtime.scratch import KEPT_FROM_HOME, PLACES, PREFIX, SECRET, World, traces
+from mcp_touchstone.runtime.scratch import (
+    KEPT_FROM_HOME,
+    PLACES,
+    PREFIX,
+    SECRET,
+    World,
+    at_home,
+    traces,
+)
 from tests.commands import ran
 
 NOBODY = 65534
@@ -26,6 +34,26 @@ def test_world_has_its_folders_and_is_removed() -> None:
 def test_worlds_have_distinct_paths() -> None:
     with World() as one, World() as other:
         assert one.path != other.path
+
+
+def test_world_at_home_is_made_though_another_run_removes_the_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    make, others = tempfile.mkdtemp, [at_home().rmdir]
+
+    def after_another_run(**words: str) -> str:
+        if others:
+            others.pop()()
+        return make(**words)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", after_another_run)
+
+    with World(parent=at_home()) as world:
+        assert str(world.path).startswith(str(at_home()))
+
+    assert not others
+    assert not at_home().exists()
 
 
 def test_canary_and_secret_are_unique_and_the_canary_is_outside_the_root() -> None:

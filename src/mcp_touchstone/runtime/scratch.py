@@ -136,7 +136,7 @@ class World:
 
     def _make(self, parent: Path) -> None:
         """Make the tree in a folder."""
-        self._tree = _made(parent)
+        self._tree = _made_at_home() if parent == at_home() else _made(parent)
         self.path = self._tree.top
         self.root = self.path / "root"
         self.home = self.path / "home"
@@ -319,6 +319,19 @@ def _made(parent: Path) -> Tree:
             return Tree(held, Folder(lock, str(held)))
         os.close(lock)
     return Tree(path.rename(path.with_name(f"{PREFIX}{plain}")))
+
+
+def _made_at_home() -> Tree:
+    """Make a folder in that below the user's home, which another run may remove while it is empty.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    for _ in range(9):
+        at_home().mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            return _made(at_home())
+    return _made(at_home())
 
 
 def clear(path: Path) -> None:
