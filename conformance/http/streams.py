@@ -520,8 +520,10 @@ def _judge_the_resumed_event(talk: Conversation, answer: HttpAnswer) -> None:
     """Resume a stream behind its first message, and judge whether that message comes again."""
     clause = "streams-replay-after"
     entries = answer.entries
-    event = entries[0].origin.event if len(entries) > 1 and entries[0].origin else None
-    stream = resumed(talk, event.id) if event is not None and event.id else None
+    ids = [one.origin.event.id for one in entries if one.origin and one.origin.event]
+    alike = [entry for entry in entries if entry.raw == entries[0].raw]
+    named = len(entries) > 1 == len(alike) and len(set(ids)) == len(ids) == len(entries)
+    stream = resumed(talk, ids[0]) if named and ids[0] else None
     if stream is None:
         talk.judge.unseen(clause, "the server resumes no stream of several messages with ids")
         return

@@ -484,8 +484,9 @@ class WantsPythonValues(ComparesArguments):
     """Compares the header of an optional argument with its value as Python prints it."""
 
     def change(self, arguments: Json) -> None:
-        right = self.header("Mcp-Param-Place") == arguments.get("place", "")
-        self.replace_if(right, "Mcp-Param-Place", repr(arguments.get("place")))
+        given = arguments.get("place")
+        right = given is not None and self.header("Mcp-Param-Place") == given
+        self.replace_if(right, "Mcp-Param-Place", repr(given))
 
 
 @mutant("headers-param-invalid-characters", revision=MODERN)
