@@ -16,6 +16,7 @@ from mcp_touchstone.engine.runner import tidy
 from mcp_touchstone.engine.stages import fold
 from mcp_touchstone.gateway.scene import Came, Cause, GatewayError, Way, hold
 from mcp_touchstone.judging.gateways import ExchangePlan, Pair
+from mcp_touchstone.parts.part import INFO
 from mcp_touchstone.results.run import CaseResult, Execution, Run
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
@@ -105,7 +106,7 @@ def check(
             interrupted=found.interrupted,
             processes=found.starts,
             strays=found.strays,
-            notes=tuple(_speeds(pair for pairs in found.pairs.values() for pair in pairs)),
+            notes=tuple(speeds(pair for pairs in found.pairs.values() for pair in pairs)),
             seconds=now() - begun,
             started=started.isoformat(timespec="seconds"),
         ),
@@ -159,7 +160,9 @@ class _Gateway:
                         found.refused[revision] = f"it answers with {through.revision}"
                         break
                     revision = through.revision
-                    found.reported[revision] = through.info or {}
+                    info = through.info or {}
+                    is_ours = info.get("name") == INFO["name"]  # passed on; it is not the gateway's
+                    found.reported[revision] = {} if is_ours else info
                     if not through.reached:
                         found.troubles.append(f"{revision}: {Cause.NOT_REACHED}")
                         found.stderr = through.stderr
@@ -233,16 +236,17 @@ class _Gateway:
         return {one.clause for some in judged for one in some if one.outcome in findings}
 
 
-def _speeds(pairs: Iterable[Pair]) -> Iterator[str]:
-    """Yield the speed through the gateway, as a multiple of that without it."""
+def speeds(pairs: Iterable[Pair]) -> Iterator[str]:
+    """Yield the speed through the gateway, beside that without it."""
     for pair in pairs:
         lanes = pair.direct.facts if pair.scenario == SPEED else {}
-        said = [
-            f"with {flying} in flight a call takes {through[0] / alone[0]:.2g} times "
-            f"{alone[0]:.2g} s, and {through[1] / alone[1]:.2g} times {alone[1]:.3g} are answered "
-            "a second"
-            for flying, alone in lanes.items()
-            if isinstance(alone, tuple) and (through := pair.through.facts.get(flying))
-        ]
-        if said:
-            yield f"speed through the gateway, of that without it: {'; '.join(said)}"
+        for flying, alone in lanes.items():
+            through = pair.through.facts.get(flying)
+            if isinstance(alone, tuple) and through:
+                (took, rate), (takes, goes) = alone, through
+                yield (
+                    f"speed with {flying} calls in flight: {took * 1000:.2g} ms for a call, "
+                    f"{takes * 1000:.2g} ms through the gateway ({takes / took:.2g} times); "
+                    f"{rate:,.0f} calls a second, {goes:,.0f} through the gateway "
+                    f"({goes / rate:.2g} times)"
+                )
