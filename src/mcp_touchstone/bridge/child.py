@@ -65,6 +65,9 @@ class Backend(Protocol):
     def sweep(self) -> object:
         """End what the ended servers left behind."""
 
+    def log(self, sentence: str) -> None:
+        """Tell the user about a message of a server that reaches no client."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
@@ -99,6 +102,10 @@ class Launch:
     def sweep(self) -> int:
         """End every process that is left."""
         return sweep(self.mark)
+
+    def log(self, sentence: str) -> None:
+        """Print it."""
+        log(sentence)
 
 
 class Child:

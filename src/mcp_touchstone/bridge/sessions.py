@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final
 
-from mcp_touchstone.bridge.child import Backend, log
+from mcp_touchstone.bridge.child import Backend
 from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange, is_request
 from mcp_touchstone.http_server.refusals import INVALID_REQUEST, NO_SESSION, Refusal
 from mcp_touchstone.http_server.streams import EventStream
@@ -69,6 +69,7 @@ class BridgeSession:
         self._exchanges = Exchanges()
         self._questions: dict[Any, HttpExchange | None] = {}
         self._finished: deque[HttpExchange] = deque(maxlen=RESUMED)
+        self._log = launch.log
         self._child = launch.begin(self._hear, self._lost)
 
     @property
@@ -165,7 +166,7 @@ class BridgeSession:
             if self._exchanges.answered(key, data, message) is None:
                 self._stray(data, message)
         elif kind is Kind.ODD or not isinstance(message["method"], str):
-            log(f"the server wrote a line that is no message: {brief(message)}")
+            self._log(f"the server wrote a line that is no message: {brief(message)}")
         else:
             (self._for(message, kind) or self.listening).put(data)
 
@@ -175,7 +176,7 @@ class BridgeSession:
         if exchange is not None:
             exchange.put(data)
         else:
-            log(f"the server answered a request that was not sent: {brief(message)}")
+            self._log(f"the server answered a request that was not sent: {brief(message)}")
 
     def _for(self, message: Any, kind: Kind) -> EventStream | None:
         method, params = message["method"], object_in(message, "params")

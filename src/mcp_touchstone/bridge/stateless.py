@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from mcp_touchstone.bridge.child import Backend, log
+from mcp_touchstone.bridge.child import Backend
 from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange
 from mcp_touchstone.bridge.headers import meta_of
 from mcp_touchstone.bridge.parameters import Parameters
@@ -161,6 +161,7 @@ class SharedProcess:
         self._parameters = Parameters()
         self._taken_back: deque[int] = deque(maxlen=REMEMBERED)
         self._learning = threading.Lock()
+        self._log = launch.log
         self._child = launch.begin(self._hear, self._gone)
 
     @property
@@ -267,7 +268,7 @@ class SharedProcess:
             if kind in {Kind.RESULT, Kind.ERROR}:
                 self._answered(message)
             elif kind is Kind.ODD or not isinstance(message["method"], str):
-                log(f"the server wrote a line that is no message: {brief(message)}")
+                self._log(f"the server wrote a line that is no message: {brief(message)}")
             else:
                 self._said(message)
 
@@ -277,7 +278,7 @@ class SharedProcess:
         if exchange is None and message.get("id") in self._taken_back:
             return
         if exchange is None:
-            log(f"the server answered a request that was not sent: {brief(message)}")
+            self._log(f"the server answered a request that was not sent: {brief(message)}")
             return
         asked = exchange.asked
         if asked["method"] == "tools/list":
@@ -309,7 +310,7 @@ class SharedProcess:
         if exchange is None:
             named = meta.get(SUBSCRIPTION, params.get("progressToken"))
             if named not in self._taken_back:  # otherwise it was sent before that
-                log(f"the server said what belongs to no request: {brief(message)}")
+                self._log(f"the server said what belongs to no request: {brief(message)}")
         else:
             exchange.put(encode({**message, "params": params} if params else message)[:-1])
 

@@ -231,6 +231,9 @@ class PartServer(Listener):
     def sweep(self) -> None:
         """Do nothing: it started no process."""
 
+    def log(self, sentence: str) -> None:
+        """Do nothing: the recording of the part has the message."""
+
     def stop(self) -> None:
         """Accept no more requests, and wait until those under way are recorded."""
         BoundedServer.stop(self)
