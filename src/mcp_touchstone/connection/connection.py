@@ -269,12 +269,14 @@ class Connection:
         if limit >= self.pace.reply:
             self._deaf_since = len(self.transcript)
         why = instead(self.transcript, self.channel, asked)
-        if self.near.found is None or self.gone:
-            why = f"{self.absence(limit)}{'; ' if why else ''}{why}"
-        return Reply(asked, why=why)
+        if self.near.found is not None and not self.gone:
+            return Reply(asked, why=why)
+        over = self._over()
+        why = f"{over or self._waited(limit)}{'; ' if why else ''}{why}"
+        return Reply(asked, why=why, timed_out=not over)
 
-    def absence(self, limit: float) -> str:
-        """Return the reason there is no answer."""
+    def _over(self) -> str:
+        """Return the reason that no answer can come any more; empty if one can."""
         if self.transcript.overflow:
             return f"we stopped listening: {self.transcript.overflow}"
         status = self.channel.wait(1.0) if self.transcript.ended else self.channel.status
@@ -284,6 +286,13 @@ class Connection:
             return Happened.SERVER_CLOSED
         if self.answers.exhausted:
             return f"we stopped answering it after {MOST_ANSWERS:,} of its requests"
+        return ""
+
+    def absence(self, limit: float) -> str:
+        """Return the reason there is no answer."""
+        return self._over() or self._waited(limit)
+
+    def _waited(self, limit: float) -> str:
         crowded = self._granted > WORTH_SAYING * limit
         besides = f", and {self._granted:.1f} s in which it had no core" if crowded else ""
         return f"no answer within {limit:.1f} s{besides}"

@@ -173,7 +173,7 @@ class _Gateway:
                     found.stderr = through.stderr
                     continue
                 pair = self._pair(through, planned, name, revision)
-                found.pairs[revision].append(pair)
+                found.pairs[revision].append(pair)  # first, so that Ctrl-C loses no finding
                 found.pairs[revision][-1] = self._confirmed(pair, planned, name, revision)
 
     def _hold(self, planned: ExchangePlan, name: str, revision: str) -> Came:

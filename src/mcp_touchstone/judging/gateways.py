@@ -173,6 +173,7 @@ class ExchangeStep:
         value: the answer; for a list that of the first page, with the items of all pages.
         why: the reason that there is no answer.
         client: the number of the client, from 0.
+        timed_out: whether there is no answer, or not that to a later page, because time ran out.
     """
 
     line: int
@@ -180,6 +181,7 @@ class ExchangeStep:
     value: Any
     why: str = ""
     client: int = 0
+    timed_out: bool = False
 
     @property
     def result(self) -> dict[str, Any]:
@@ -543,7 +545,7 @@ class ExchangeTalk:
         """Wait for the answer to a request, and note it as a step."""
         reply = self.connections[client].answer_to(line, seconds, patient=True)
         value = None if reply.value is None else dict(reply.value)
-        step = ExchangeStep(line, reply.entry, value, reply.why, client)
+        step = ExchangeStep(line, reply.entry, value, reply.why, client, reply.timed_out)
         self.steps[name] = step
         return step
 
@@ -577,6 +579,7 @@ class ExchangeTalk:
             known.add(further)
             cursor = {"cursor": further}
         assert first is not None  # noqa: S101  (there is at least one page)
+        first = replace(first, timed_out=step.timed_out)
         if member in first.result:
             whole = {**first.value, "result": {**first.result, member: items}}
             first = replace(first, value=whole)

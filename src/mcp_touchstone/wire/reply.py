@@ -16,12 +16,14 @@ class Reply:
         entry: number of the line with the answer; None if there is none.
         value: the answer.
         why: the reason there is none, for a person.
+        timed_out: whether there is none because the time ran out: one could still come.
     """
 
     asked: int
     entry: int | None = None
     value: Mapping[str, Any] | None = None
     why: str = ""
+    timed_out: bool = False
 
     @property
     def answered(self) -> bool:
