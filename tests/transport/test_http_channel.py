@@ -333,6 +333,7 @@ def test_hostile_server_is_left_within_the_deadline(name: str) -> None:
         reply = wire.answer_to(wire.say(wire.build("ping")), seconds)
 
     assert why in reply.why
+    assert reply.timed_out == (why == "no answer within")
 
 
 def trouble(url: str, patience: float = 1.0, **more: Any) -> str:
