@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any, Final
 
 import pytest
@@ -18,14 +19,18 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Level
 from mcp_touchstone.catalog.loader import home, load
 from mcp_touchstone.judging.schema_rules import SCHEMAS
+from mcp_touchstone.wire.schema import _surely_fits
 from mcp_touchstone.wire.schema_refs import COUNTED_BY, JUDGING
 from tests.cases import cases
-from tests.schema_cases import FULL, LEGACY, MODERN, Case, Json, spoilt_once
+from tests.schema_cases import FULL, LEGACY, MODERN, Case, Json, at, places, spoilt_once
 
 pytestmark = pytest.mark.slow
 
 FOLDER: Final = home() / "conformance" / "schemas"
 CATALOGUE: Final = load().catalogue
+NUMBERS: Final = (True, 1, 1.0, 1.5, -1, Decimal("1.5"), Decimal(10) ** 4100)
+"""Values that JSON Schema, JSON and Python hold apart in different ways."""
+
 PARTS: Final = ("results", "input_required", "tasks", "notifications", "requests", "errors")
 
 
@@ -47,6 +52,13 @@ def counted_by(revision: str) -> set[str]:
         for schema in objects(SCHEMAS.expanded(revision, part, method))
         for clause in schema.get(COUNTED_BY, {}).values()
     }
+
+
+def put(value: Json, place: tuple[Any, ...], new: Any) -> Json:
+    """Return a copy of a message with another value at a place."""
+    copied = copy.deepcopy(value)
+    at(copied, place[:-1])[place[-1]] = new
+    return copied
 
 
 def name_of(case: Case) -> str:
@@ -109,6 +121,22 @@ def test_samples_cover_every_schema() -> None:
 @pytest.mark.parametrize("case", FULL, ids=name_of)
 def test_full_messages_are_accepted(case: Case) -> None:
     assert flaws_in(*case) == []
+
+
+@pytest.mark.parametrize("revision", rev.ALL)
+def test_quick_check_accepts_only_what_the_library_accepts(revision: str) -> None:
+    accepted = refused = 0
+    for case in (case for case in FULL if case.revision == revision):
+        quick, library = SCHEMAS._schema(*case[:3]), SCHEMAS._validator(*case[:3])
+        strange = (put(case.value, place, one) for place in places(case.value) for one in NUMBERS)
+        for value in (case.value, *spoilt_once(case.value), *strange):
+            if _surely_fits(quick, value):
+                assert list(library.iter_errors(value)) == [], (case[:3], value)
+                accepted += 1
+            else:
+                refused += 1
+
+    assert min(accepted, refused) > 100, "it decides something"
 
 
 @pytest.mark.parametrize("case", FULL, ids=name_of)
