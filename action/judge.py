@@ -26,7 +26,7 @@ REPORTS = {
 OPTIONS = ("config", "target", "suite", "baseline", "since")
 FOR_SERVERS = ("command", "url", "headers", "suite", "for", "golden")
 OTHERS = ("client", "gateway")
-"""Inputs with the command of what is judged in place of a server; each is a command of ours."""
+"""Inputs with the command of a client or of a gateway, which is then judged and not a server."""
 
 GOLDEN = "answers differ from the golden recording"
 RUNNERS = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
@@ -97,7 +97,7 @@ def arguments(reports: Path) -> list[str]:
 
 
 def judged() -> str:
-    """Return the input that names what is judged in place of a server; empty for a server."""
+    """Return "client" or "gateway" if that input is given; empty if a server is judged."""
     return next((name for name in OTHERS if given(name)), "")
 
 

@@ -56,7 +56,7 @@ def subscribes(talk: gateways.ExchangeTalk) -> None:
     for name, wanted in FILTERS.items():
         lines.append(talk.send(rich_upstream.LISTEN, {"notifications": wanted}))
         talk.steps[name] = gateways.ExchangeStep(lines[-1], None, None)
-        talk.until(lambda: _told(talk.first.transcript, lines[-1]), PATIENCE)
+        talk.until(lambda: _notifications(talk.first.transcript, lines[-1]), PATIENCE)
     talk.call("change", "change")
     talk.settle()
     talk.cancel(lines[0])
@@ -107,7 +107,7 @@ def _still_open(step: gateways.ExchangeStep) -> Any:
     return object_in(step.result, "structuredContent").get("open")
 
 
-def _told(transcript: Any, line: int) -> list[tuple[int, str, Any]]:
+def _notifications(transcript: Any, line: int) -> list[tuple[int, str, Any]]:
     """Return the notifications of a subscription: line, method, and params without its id."""
     key, found = id_key(value_in(transcript[line].value, "id")), []
     for entry in transcript:
@@ -149,17 +149,18 @@ def passes_streams_on(pair: gateways.Pair) -> Iterator[Seen]:
         if name not in pair.through.steps:
             continue
         line = pair.through.steps[name].line
-        told, answer = _told(pair.transcript, line), pair.transcript.answer_to(line)
-        if answer is not None and (answer[1].kind is Kind.RESULT or not told):
+        notified = _notifications(pair.transcript, line)
+        answer = pair.transcript.answer_to(line)
+        if answer is not None and (answer[1].kind is Kind.RESULT or not notified):
             continue  # it was refused, or has ended; what was cancelled may get an error
-        first = [method for _, method, _ in told[:1]]
+        first = [method for _, method, _ in notified[:1]]
         actual = f"{first[0]} comes first" if first else f"{gateways.Fate.LOST}: {ACKNOWLEDGED}"
         passed = first == [ACKNOWLEDGED]
         clause = "gateway-listen-acknowledged"
         yield pair.seen(clause, name, passed, "an acknowledgement before all others", actual)
-        direct = _told(pair.direct.clients[0], pair.direct.steps[name].line)
+        direct = _notifications(pair.direct.clients[0], pair.direct.steps[name].line)
         wanted = [(method, params) for _, method, params in direct if method != ACKNOWLEDGED]
-        found = [(method, params) for _, method, params in told if method != ACKNOWLEDGED]
+        found = [(method, params) for _, method, params in notified if method != ACKNOWLEDGED]
         lost = [brief(one) for one in wanted if one not in found]
         actual = f"{gateways.Fate.LOST}: {'; '.join(lost)}"
         yield pair.seen("gateway-listen-changes", name, not lost, "each notification", actual)
@@ -196,11 +197,11 @@ def passes_tasks_on(pair: gateways.Pair) -> Iterator[Seen]:
             found = gateways.compared(old, new)
             actual = pair.through.steps[name].why or gateways.in_words(found)
             yield pair.seen("gateway-tasks-answers", name, not found, "the same", actual)
-    told = [len(held.heard(STATUS)) for held in (pair.direct, pair.through)]
-    if told[0]:
-        actual = f"{told[1]} of {told[0]} notifications"
+    sent, came = [len(held.heard(STATUS)) for held in (pair.direct, pair.through)]
+    if sent:
+        actual = f"{came} of {sent} notifications"
         clause, name = "gateway-tasks-status", "task-created"
-        yield pair.seen(clause, name, told[1] == told[0], "each notification", actual)
+        yield pair.seen(clause, name, came == sent, "each notification", actual)
 
 
 def _unnamed(held: gateways.Held, name: str) -> Any:

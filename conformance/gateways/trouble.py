@@ -66,7 +66,7 @@ def leaves_while_a_call_runs(talk: gateways.ExchangeTalk) -> None:
     talk.send("tools/call", talk.params("hold", mark="left"), other, meta=_token("left"))
     talk.begun("left", other)
     talk.leave(other)
-    talk.facts["told"] = talk.told("left")
+    talk.facts["cancelled"] = talk.is_cancelled("left")
     talk.call("stays", "echo", text="stays", mark="stays")
 
 
@@ -122,8 +122,8 @@ def _is_open_at(pair: gateways.Pair, first: str, then: str) -> bool:
     begun, later = pair.through.call(first), pair.through.call(then)
     if begun is None or later is None:
         return False
-    told = gateways.told_at(pair.through, first)
-    return begun[0] != later[0] or told is None or later[1].n < told.n
+    cancelled = gateways.cancelled_at(pair.through, first)
+    return begun[0] != later[0] or cancelled is None or later[1].n < cancelled.n
 
 
 @ambient("gateway-list-fresh", "gateway-list-new")
@@ -199,10 +199,12 @@ def tells_the_server_that_a_client_left(pair: gateways.Pair) -> Iterator[Seen]:
         yield pair.seen("gateway-leave-others", name, passed, "its answer", _actual(pair, name))
     call = pair.through.call("left")
     if call is not None and (is_modern(pair.revision) or _is_deleted(pair)):
-        told = bool(pair.through.facts.get("told"))
+        cancelled = bool(pair.through.facts.get("cancelled"))
         actual = f"{gateways.Fate.LOST}: the server goes on, and nobody waits"
         where = (call[0], call[1].n)
-        yield pair.behind_at("gateway-leave-told", told, where, "a cancellation, or an end", actual)
+        yield pair.behind_at(
+            "gateway-leave-told", cancelled, where, "a cancellation, or an end", actual
+        )
 
 
 def _is_deleted(pair: gateways.Pair) -> bool:

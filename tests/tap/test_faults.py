@@ -77,7 +77,7 @@ def test_a_response_over_http_is_lost_or_ends_early(
     canned = STREAM + chunk(EVENT + answer) + chunk(b"")
     with serving(fixed(canned)) as server:
         recorder = recording.recorder(tmp_path, {"url": server.url}, {})
-        made = faults(fault, http=True).told_to(recorder)
+        made = faults(fault, http=True).recorded_by(recorder)
         with Proxy(proxy.upstream(server.url), recorder, 0, made) as tap:
             tap.start()
             found = [_answer(tap.server_address[1], n) for n in (2, 3)]

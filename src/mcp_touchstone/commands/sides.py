@@ -78,7 +78,7 @@ def _relayed(line: CommandLine, command: tuple[str, ...]) -> int:
     about, env = {"command": list(command)}, {**os.environ, **arguments(command)}
     wanted = faults(line.options.fault, http=False) if line.options.fault else None
     recorder = recording.recorder(line.options.report, about, env)
-    made = wanted and wanted.told_to(recorder)
+    made = wanted and wanted.recorded_by(recorder)
     if not _confines(line.options):
         return relay.run(command, recorder, os.environ, made)
     from functools import partial
@@ -120,7 +120,7 @@ def _tap_http(options: argparse.Namespace) -> int:
     env = {**os.environ, **proxy.path_secrets(server)}
     recorder = recording.recorder(options.report, {"url": server.url}, env)
     try:
-        made = wanted and wanted.told_to(recorder)
+        made = wanted and wanted.recorded_by(recorder)
         listener = proxy.Proxy(server, recorder, options.listen, made)
     except OSError as error:
         why = f"port {options.listen} cannot be used: {error.strerror}"

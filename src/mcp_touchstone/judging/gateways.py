@@ -505,10 +505,10 @@ class ExchangeTalk:
         """End a further client: its session is deleted, and its connections are closed."""
         self.connections[client].end()
 
-    def told(self, mark: str) -> bool:
+    def is_cancelled(self, mark: str) -> bool:
         """Return whether our server learnt in time that nobody waits for a call any more."""
         until = now() + BEGINNING
-        while (found := told_at(Held((), self._behind(), {}), mark)) is None and now() < until:
+        while (found := cancelled_at(Held((), self._behind(), {}), mark)) is None and now() < until:
             self.first.quiet(LOOK)
         return found is not None
 
@@ -635,7 +635,7 @@ def is_one_sided(one: Difference) -> bool:
     return one.old is NOTHING or one.new is NOTHING
 
 
-def told_at(held: Held, mark: str) -> Entry | None:
+def cancelled_at(held: Held, mark: str) -> Entry | None:
     """Return where our server learnt that nobody waits for a call: a cancellation, or an end."""
     call = held.call(mark)
     if call is None:

@@ -61,7 +61,7 @@ class Faults:
             self.recorder.event(sentence)
         return True
 
-    def told_to(self, recorder: Recorder) -> "Faults":
+    def recorded_by(self, recorder: Recorder) -> "Faults":
         """Return the same for a recording.
 
         What happens once happens in the first one of a folder only: the client may start the server
