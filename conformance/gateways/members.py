@@ -3,15 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from mcp_touchstone.suite import Breach, Seen, ambient, brief, gateways, object_in
-
-LISTS: Final = {
-    "tools": ("tools/list", "tools"),
-    "prompts": ("prompts/list", "prompts"),
-    "resources": ("resources/list", "resources"),
-    "templates": ("resources/templates/list", "resourceTemplates"),
-}
-"""ExchangeStep -> the method of a list, and its member."""
+from mcp_touchstone.suite import LISTS, Breach, Seen, ambient, brief, gateways, object_in
 
 NEEDS: Final = {
     "prompts": "prompts",
