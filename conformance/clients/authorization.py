@@ -1,7 +1,6 @@
 """clients/authorization: how a client gets a token of our issuer, and what it does with it.
 
-Facts are what our server and its issuer saw: a place (``authorize``, ``token`` and so on), and an
-object without secrets. The first one, ``server``, is what our server asks for.
+``authorization.facts`` has what our server and its issuer saw of it.
 """
 
 import contextlib
@@ -16,14 +15,11 @@ from mcp_touchstone.suite import (
     Record,
     Seen,
     ambient,
+    authorization,
     brief,
-    clients,
     is_loopback,
-    loads,
     parts,
 )
-
-Fact = tuple[int, str, dict[str, Any]]
 
 ELSEWHERE = "https://elsewhere.invalid"
 TENANT = "/tenant"
@@ -40,39 +36,15 @@ RETRIES = 3
 """Retries that are still a few, as in the official conformance suite."""
 
 
-KINDS = {
-    **dict.fromkeys(("challenge", "more", "path", "place", "redirect_uri", "request"), str),
-    **dict.fromkeys(("resource", "response_type", "scope", "tenant", "token", "version"), str),
-    **dict.fromkeys(
-        ("bearer", "code", "defaults", "foreign", "known", "registered", "state", "stranger"),
-        bool,
-    ),
-    **dict.fromkeys(("metadata", "places", "response", "sent"), list),
-    "status": int,
-    "verified": bool,
-}
-REQUIRED = {
-    "server": ("resource", "place", "scope", "more", "foreign", "defaults"),
-    "document": ("path", "version"),
-    "metadata": ("path",),
-    "register": ("application_type",),
-    "authorize": ("known", "registered", "state", "challenge"),
-    "token": ("known",),
-    "request": ("request", "token"),
-}
-"""What our server and our issuer note: place -> the facts that are always there."""
-
-
 @parts.scenario("auth", official="auth/scope-from-www-authenticate")
-class Auth(parts.Part):
+class Auth(parts.Protected):
     """Ask for a token, with the metadata and the scope in the challenge."""
 
-    modern = both = may_fail = True
     protection = parts.Protection(supported=("read", "write", "admin"))
 
 
 @parts.scenario("auth-2025-03-26", official="auth/2025-03-26-oauth-endpoint-fallback")
-class AuthMarch(Auth):
+class AuthMarch(parts.Protected):
     """Ask for a token as a server of 2025-03-26 without metadata."""
 
     modern = both = False
@@ -80,14 +52,7 @@ class AuthMarch(Auth):
     protection = parts.Protection(scope="", defaults=True)
 
 
-def _auth(name: str, *, about: str, official: str, **members: Any) -> None:
-    """Declare a part that differs from ``Auth`` in its protection."""
-    steps = parts.TWICE if "then" in members else Auth.steps
-    protection = parts.Protection(**members)
-    parts.variant(name, Auth, about, official=official, steps=steps, protection=protection)
-
-
-_auth(
+parts.protected(
     "auth-discovery",
     official="auth/scope-omitted-when-undefined",
     about="Ask for a token; the metadata is where a client looks last, and the token is renewed "
@@ -100,13 +65,13 @@ _auth(
     places=(TENANT + OPENID,),
     then=parts.FORGETS,
 )
-_auth(
+parts.protected(
     "auth-step-up",
     official="auth/scope-step-up",
     about="Ask for a further scope in a call.",
     more="write",
 )
-_auth(
+parts.protected(
     "auth-refusals",
     official="auth/scope-retry-limit",
     about="Refuse a call for want of a scope, whatever the token has.",
@@ -114,19 +79,19 @@ _auth(
     more="write",
     never=True,
 )
-_auth(
+parts.protected(
     "auth-no-pkce",
     official="auth/scope-from-www-authenticate",
     about="Ask for a token of an issuer that does not say that it has PKCE.",
     metadata={"code_challenge_methods_supported": None},
 )
-_auth(
+parts.protected(
     "auth-resource",
     official="auth/resource-mismatch",
     about="Ask for a token with the metadata of another server.",
     resource=f"{ELSEWHERE}/mcp",
 )
-_auth(
+parts.protected(
     "auth-issuer",
     official="auth/metadata-issuer-mismatch",
     about="Ask for a token of an issuer whose metadata names another issuer.",
@@ -134,32 +99,32 @@ _auth(
     places=(ROOT + TENANT,),
     metadata={"issuer": ELSEWHERE},
 )
-_auth(
+parts.protected(
     "auth-iss",
     official="auth/iss-wrong-issuer",
     about="Answer an authorization request as another issuer.",
     response={"iss": ELSEWHERE},
 )
-_auth(
+parts.protected(
     "auth-iss-unexpected",
     official="auth/iss-unexpected",
     about="Answer an authorization request as another issuer, where no issuer was promised.",
     metadata={"authorization_response_iss_parameter_supported": None},
     response={"iss": ELSEWHERE},
 )
-_auth(
+parts.protected(
     "auth-no-iss",
     official="auth/iss-supported-missing",
     about="Answer an authorization request without the issuer that was promised.",
     response={"iss": None},
 )
-_auth(
+parts.protected(
     "auth-iss-slash",
     official="auth/iss-normalized",
     about="Answer an authorization request as an issuer that differs by a slash at the end only.",
     response={"iss": f"{parts.ISSUER}/"},
 )
-_auth(
+parts.protected(
     "auth-state",
     official="auth/scope-from-www-authenticate",
     about="Answer an authorization request with another state.",
@@ -173,44 +138,44 @@ parts.variant(
     steps=parts.CALLS,
     http_fault=parts.REDIRECTS,
 )
-_auth(
+parts.protected(
     "auth-token-redirect",
     official="",
     about="Redirect requests to the token endpoint to another origin.",
     moved=("/token",),
 )
-_auth(
+parts.protected(
     "auth-register-redirect",
     official="",
     about="Redirect registrations to another origin.",
     moved=("/register",),
 )
-_auth(
+parts.protected(
     "auth-metadata-redirect",
     official="",
     about="Redirect requests for metadata of the issuer to another origin.",
     moved=(ROOT, OPENID),
 )
-_auth(
+parts.protected(
     "auth-document-redirect",
     official="",
     about="Redirect requests for metadata of our server to another origin.",
     moved=(Auth.protection.place,),
 )
-_auth(
+parts.protected(
     "auth-issuer-slash",
     official="",
     about="Ask for a token of an issuer whose metadata has a slash at the end of its name.",
     metadata={"issuer": f"{parts.ISSUER}/"},
 )
-_auth(
+parts.protected(
     "auth-machine",
     official="auth/client-credentials-basic",
     about="Ask for a token of an issuer that knows the client, by client credentials.",
     grant="client_credentials",
     metadata=CONFIDENTIAL,
 )
-_auth(
+parts.protected(
     "auth-machine-stranger",
     official="",
     about="Ask for a token by client credentials of another issuer than the one that gave them.",
@@ -218,7 +183,7 @@ _auth(
     stranger=True,
     metadata=CONFIDENTIAL,
 )
-_auth(
+parts.protected(
     "auth-stranger",
     official="",
     about="Ask for a token of another issuer than the one that knows the client.",
@@ -226,7 +191,7 @@ _auth(
     stranger=True,
     metadata=CONFIDENTIAL,
 )
-_auth(
+parts.protected(
     "auth-mix-up",
     official="",
     about="Ask for a code of the issuer that knows the client, and for its use at another one.",
@@ -234,13 +199,13 @@ _auth(
     stranger=True,
     metadata={**CONFIDENTIAL, "authorization_endpoint": f"{parts.ISSUER}/authorize"},
 )
-_auth(
+parts.protected(
     "auth-moves",
     official="auth/authorization-server-migration",
     about="Ask for a token of another issuer after the first call.",
     then=parts.MOVES,
 )
-_auth(
+parts.protected(
     "auth-moves-name",
     official="",
     about="Ask for a token of an issuer with another host name and the same port, after the first "
@@ -248,7 +213,7 @@ _auth(
     then=parts.MOVES,
     renamed=True,
 )
-_auth(
+parts.protected(
     "auth-stranger-name",
     official="",
     about="Ask for a token of an issuer with another host name and the same port than the one that "
@@ -260,29 +225,6 @@ _auth(
 )
 
 
-def _facts(record: Record, *places: str) -> list[Fact]:
-    """Return the facts of some places, or all, with the lines that have them.
-
-    Somebody else may have written the recording: what our server does not note is left out, and so
-    is everything if there is no note of what the server asks for.
-    """
-    found = []
-    for entry in record.transcript:
-        if entry.happened is Happened.AUTHORIZATION:
-            place, _, text = entry.text.removeprefix(Happened.AUTHORIZATION).partition(" ")
-            facts = loads(text)
-            known = isinstance(facts, dict) and facts.keys() >= {*REQUIRED.get(place, ("",))}
-            if known and all(isinstance(facts[n], KINDS[n]) for n in facts.keys() & KINDS):
-                found.append((entry.n, place, facts))
-    is_ours = any(place == "server" for _, place, _ in found)
-    return [one for one in found if is_ours and (not places or one[1] in places)]
-
-
-def _asked(record: Record) -> dict[str, Any]:
-    """Return what our server asks for; empty if it needs no token."""
-    return next((facts for _, _, facts in _facts(record, "server")), {})
-
-
 def _split(url: str) -> SplitResult:
     """Split a URL; one that is none has no parts."""
     with contextlib.suppress(ValueError):
@@ -290,26 +232,23 @@ def _split(url: str) -> SplitResult:
     return urlsplit("")
 
 
-def _has_ended(record: Record) -> bool:
-    """Whether the client ended; False if that is not known."""
-    return clients.event(record, Happened.ENDED, Happened.FAILED) is not None
-
-
 def _scopes(facts: dict[str, Any]) -> set[str]:
     return set(str(facts.get("scope", "")).split())
 
 
-def _redeemed(record: Record) -> Fact | None:
+def _redeemed(record: Record) -> authorization.Fact | None:
     """Return the first request that sent a code of ours to the token endpoint."""
-    return next((one for one in _facts(record, "token") if one[2].get("code")), None)
+    return next((one for one in authorization.facts(record, "token") if one[2].get("code")), None)
 
 
 def _refuses(
     clause: str, record: Record, seen: str, places: tuple[str, ...], mild: Breach | None = None
 ) -> Iterator[Seen]:
     """Judge that a client that has read metadata does not go on to some places."""
-    read = _facts(record, seen)
-    went = next((one for one in _facts(record, *places) if read and one[0] > read[0][0]), None)
+    read = authorization.facts(record, seen)
+    went = next(
+        (one for one in authorization.facts(record, *places) if read and one[0] > read[0][0]), None
+    )
     if read:
         at = went[0] if went else read[0][0]
         actual = f"a request to the {went[1]} endpoint" if went else "none"
@@ -327,7 +266,7 @@ def _in_order(
     """Judge that paths were asked in an order, up to the last; others may be among them."""
     known = [(n, path) for n, path in asked if path in expected]
     order = list(dict.fromkeys(path for _, path in known))
-    is_over = order == expected or _has_ended(record)
+    is_over = order == expected or authorization.has_ended(record)
     if asked and (is_over or order != expected[: len(order)]):
         at = known[-1][0] if known else asked[-1][0]
         wanted = " then ".join(expected)
@@ -337,8 +276,8 @@ def _in_order(
 @ambient("client-auth-metadata-url", "client-auth-metadata-order")
 def finds_the_metadata_of_the_server(record: Record) -> Iterator[Seen]:
     """The metadata of the server is read from the URL of the challenge, or from known paths."""
-    offers = _asked(record)
-    asked = [(n, facts["path"]) for n, _, facts in _facts(record, "document")]
+    offers = authorization.asked(record)
+    asked = [(n, facts["path"]) for n, _, facts in authorization.facts(record, "document")]
     if not asked or offers["defaults"]:
         return
     if not offers["place"]:
@@ -347,7 +286,7 @@ def finds_the_metadata_of_the_server(record: Record) -> Iterator[Seen]:
         return
     paths = [path for _, path in asked]
     late = Breach.WARN if offers["place"] in paths else None
-    if paths[0] == offers["place"] or late or _has_ended(record):
+    if paths[0] == offers["place"] or late or authorization.has_ended(record):
         expected = f"GET {offers['place']}, which the challenge names"
         passed, actual = paths[0] == offers["place"], f"GET {paths[0]}"
         yield Seen("client-auth-metadata-url", passed, asked[0][0], expected, actual, mild=late)
@@ -356,8 +295,8 @@ def finds_the_metadata_of_the_server(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-server-metadata-order")
 def finds_the_metadata_of_the_issuer(record: Record) -> Iterator[Seen]:
     """The well-known paths of an issuer are asked in their order."""
-    offers = _asked(record)
-    asked = [(n, facts["path"]) for n, _, facts in _facts(record, "metadata")]
+    offers = authorization.asked(record)
+    asked = [(n, facts["path"]) for n, _, facts in authorization.facts(record, "metadata")]
     tenant = offers.get("tenant", "")
     order = [ROOT + tenant, OPENID + tenant, *([tenant + OPENID] if tenant else [])]
     last = next((n for n, path in enumerate(order) if path in offers.get("places", ())), 0)
@@ -372,7 +311,7 @@ def finds_the_metadata_of_the_issuer(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-default-endpoints", "client-auth-metadata-version")
 def falls_back_to_default_endpoints(record: Record) -> Iterator[Seen]:
     """Metadata at the root comes first; without it the default endpoints are used."""
-    offers, facts = _asked(record), _facts(record)
+    offers, facts = authorization.asked(record), authorization.facts(record)
     root = [(n, f["version"]) for n, p, f in facts if p == "document" and f["path"] == ROOT]
     used = [n for n, place, _ in facts if place in PROCEEDS]
     documents = [n for n, place, _ in facts if place == "document"]
@@ -381,7 +320,7 @@ def falls_back_to_default_endpoints(record: Record) -> Iterator[Seen]:
     for n, version in root:
         clause = "client-auth-metadata-version"
         yield Seen(clause, bool(version), n, "MCP-Protocol-Version", version or "none")
-    if used or _has_ended(record):
+    if used or authorization.has_ended(record):
         passed = bool(root and used and root[0][0] < used[0])
         expected = f"GET {ROOT}, then /register or /authorize"
         actual = "the endpoints without the metadata" if used else "neither endpoint"
@@ -392,8 +331,8 @@ def falls_back_to_default_endpoints(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-resource")
 def names_the_server_as_resource(record: Record) -> Iterator[Seen]:
     """Requests to the issuer name our URL as their resource."""
-    offers = _asked(record)
-    for n, place, facts in _facts(record, "authorize", "token") if offers else ():
+    offers = authorization.asked(record)
+    for n, place, facts in authorization.facts(record, "authorize", "token") if offers else ():
         if offers["foreign"]:
             return  # another clause is about it
         url, said = offers["resource"], str(facts.get("resource", ""))
@@ -406,7 +345,7 @@ def names_the_server_as_resource(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-pkce")
 def uses_a_code_challenge(record: Record) -> Iterator[Seen]:
     """A code is asked for with a challenge, and redeemed with its verifier."""
-    for n, place, facts in _facts(record, "authorize", "token"):
+    for n, place, facts in authorization.facts(record, "authorize", "token"):
         if place == "authorize":
             plain = facts["challenge"] == "plain" and record.revision < "2025-11-25"
             mild = Breach.WARN if plain else None
@@ -421,7 +360,7 @@ def uses_a_code_challenge(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-response-type")
 def asks_for_a_code(record: Record) -> Iterator[Seen]:
     """An authorization request has response_type=code."""
-    for n, _, facts in _facts(record, "authorize"):
+    for n, _, facts in authorization.facts(record, "authorize"):
         if "response_type" in facts:  # older recordings lack it
             said = facts["response_type"]
             actual = f"response_type={brief(said, 60)}" if said else "none"
@@ -431,7 +370,7 @@ def asks_for_a_code(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-pkce-support", "client-auth-resource-match", "client-auth-issuer-match")
 def refuses_unfit_metadata(record: Record) -> Iterator[Seen]:
     """Metadata of another server or issuer, or without PKCE, is not used."""
-    offers = _asked(record)
+    offers = authorization.asked(record)
     if "code_challenge_methods_supported" in offers.get("metadata", ()):
         places = ("authorize", "token")
         yield from _refuses("client-auth-pkce-support", record, "metadata", places)
@@ -445,12 +384,12 @@ def refuses_unfit_metadata(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-iss", "client-auth-state")
 def checks_the_authorization_response(record: Record) -> Iterator[Seen]:
     """A code is only redeemed if the response has the right issuer and state."""
-    changed = _asked(record).get("response", ())
-    authorized, redeemed = _facts(record, "authorize"), _redeemed(record)
+    changed = authorization.asked(record).get("response", ())
+    authorized, redeemed = authorization.facts(record, "authorize"), _redeemed(record)
     for n, _, facts in authorized:
         yield Seen("client-auth-state", facts["state"], n, "a state", "none")
     for clause, name in (("client-auth-iss", "iss"), ("client-auth-state", "state")):
-        if authorized and (redeemed or (name in changed and _has_ended(record))):
+        if authorized and (redeemed or (name in changed and authorization.has_ended(record))):
             passed = not (redeemed and name in changed)
             expected = f"no use of a code whose response has another {name}, or none"
             at = redeemed[0] if redeemed else authorized[-1][0]
@@ -460,7 +399,7 @@ def checks_the_authorization_response(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-redirect-uri", "client-auth-application-type")
 def registers_itself(record: Record) -> Iterator[Seen]:
     """The redirect URI is registered and ours or secure; the registration has a type."""
-    for n, _, facts in _facts(record, "authorize"):
+    for n, _, facts in authorization.facts(record, "authorize"):
         parts = _split(facts.get("redirect_uri", ""))
         strange = facts["known"] and not facts["registered"]
         local = parts.hostname == "localhost" or is_loopback(parts.hostname or "")
@@ -470,7 +409,7 @@ def registers_itself(record: Record) -> Iterator[Seen]:
         expected = "a registered redirect_uri with https, or on localhost"
         passed = secure and not strange
         yield Seen("client-auth-redirect-uri", passed, n, expected, actual, mild=own)
-    for n, _, facts in _facts(record, "register"):
+    for n, _, facts in authorization.facts(record, "register"):
         kind = facts["application_type"]
         passed = kind in ("native", "web")
         yield Seen("client-auth-application-type", passed, n, "native or web", brief(kind))
@@ -479,8 +418,8 @@ def registers_itself(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-client-id", "client-auth-registration")
 def has_a_client_id_of_the_issuer(record: Record) -> Iterator[Seen]:
     """The client_id of an authorization request is registered, or the URL of its metadata."""
-    stranger = _asked(record).get("stranger")
-    for n, _, facts in _facts(record, "authorize"):
+    stranger = authorization.asked(record).get("stranger")
+    for n, _, facts in authorization.facts(record, "authorize"):
         # client-auth-credentials-bound is about a second issuer
         if not (facts.get("issuer") or stranger):
             own = facts.get("client_id")
@@ -495,7 +434,7 @@ def has_a_client_id_of_the_issuer(record: Record) -> Iterator[Seen]:
 def sends_its_token_with_each_request(record: Record) -> Iterator[Seen]:
     """Each request has the token of our issuer, from the first one that has it."""
     has = False
-    for n, _, facts in _facts(record, "request"):
+    for n, _, facts in authorization.facts(record, "request"):
         shown = facts["token"]
         if shown == "none":
             if has:
@@ -512,7 +451,7 @@ def sends_its_token_with_each_request(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-scope")
 def asks_for_the_scopes_of_the_challenge(record: Record) -> Iterator[Seen]:
     """The first authorization request has the scopes of the challenge, or of the metadata."""
-    offers, authorized = _asked(record), _facts(record, "authorize")
+    offers, authorized = authorization.asked(record), authorization.facts(record, "authorize")
     if authorized and not offers["defaults"]:
         n, _, facts = authorized[0]
         passed, said = _scopes(facts) == _scopes(offers), facts.get("scope")
@@ -523,21 +462,25 @@ def asks_for_the_scopes_of_the_challenge(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-step-up", "client-auth-scope-union", "client-auth-retries")
 def steps_up_after_a_missing_scope(record: Record) -> Iterator[Seen]:
     """After insufficient_scope the client asks for more scopes, a few times at most."""
-    offers, authorized = _asked(record), _facts(record, "authorize")
-    refused = [n for n, _, facts in _facts(record, "request") if facts.get("status") in {403, 400}]
+    offers, authorized = authorization.asked(record), authorization.facts(record, "authorize")
+    refused = [
+        n
+        for n, _, facts in authorization.facts(record, "request")
+        if facts.get("status") in {403, 400}
+    ]
     if not refused or not authorized:
         return
     first = _scopes(authorized[0][2])
     again = next((one for one in authorized if one[0] > refused[0]), None)
     more = _scopes(again[2]) if again else set()
-    if again or _has_ended(record):
+    if again or authorization.has_ended(record):
         at, expected = again[0] if again else refused[0], f"a request for {offers['more']}"
         yield Seen("client-auth-step-up", offers["more"] in more, at, expected, brief(sorted(more)))
     if again and first:
         expected = f"{' '.join(sorted(first))} too"
         actual = brief(sorted(more))
         yield Seen("client-auth-scope-union", first <= more, again[0], expected, actual)
-    if len(refused) > RETRIES + 1 or _has_ended(record):
+    if len(refused) > RETRIES + 1 or authorization.has_ended(record):
         passed, actual = len(refused) <= RETRIES + 1, f"{len(refused)} refused requests"
         yield Seen("client-auth-retries", passed, refused[-1], "a few retries at most", actual)
 
@@ -554,7 +497,9 @@ def sends_no_credentials_to_another_origin(record: Record) -> Iterator[Seen]:
     for exchange in record.transcript.exchanges:
         if exchange.status in parts.STATUSES:
             yield Seen(clause, True, exchange.line or None)
-    for n, place, facts in _facts(record, "metadata", "register", "authorize", "token"):
+    for n, place, facts in authorization.facts(
+        record, "metadata", "register", "authorize", "token"
+    ):
         passed = not facts.get("bearer", False)
         actual = f"an access token to the {place} endpoint of the issuer"
         yield Seen(clause, passed, n, expected, actual)
@@ -565,7 +510,9 @@ def uses_no_credentials_of_another_issuer(record: Record) -> Iterator[Seen]:
     """What one issuer gave is not sent to another."""
     clause, expected = "client-auth-credentials-bound", "credentials of this issuer"
     mild = Breach.WARN if record.revision < "2026-07-28" else None
-    went = [one for one in _facts(record, "authorize", "token") if one[2].get("issuer")]
+    went = [
+        one for one in authorization.facts(record, "authorize", "token") if one[2].get("issuer")
+    ]
     for n, place, facts in went:
         portable = str(facts.get("client_id", "")).startswith("https://")
         bound = facts["known"] or portable
@@ -577,6 +524,11 @@ def uses_no_credentials_of_another_issuer(record: Record) -> Iterator[Seen]:
         named = [name for name, is_first in of_first.items() if is_first and name in sent]
         actual = f"{place} with {', '.join(named)} of the first issuer"
         yield Seen(clause, not named, n, expected, actual, mild=mild)
-    read = _facts(record, "metadata")
-    if _asked(record).get("stranger") and read and not went and _has_ended(record):
+    read = authorization.facts(record, "metadata")
+    if (
+        authorization.asked(record).get("stranger")
+        and read
+        and not went
+        and authorization.has_ended(record)
+    ):
         yield Seen(clause, True, read[-1][0])

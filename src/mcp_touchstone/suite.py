@@ -45,7 +45,7 @@ from mcp_touchstone.connection.server_requests import Question, input_requests, 
 from mcp_touchstone.connection.subscriptions import Subscription
 from mcp_touchstone.connection.tasks import Task
 from mcp_touchstone.discovery.recon import LISTS
-from mcp_touchstone.judging import clients, gateways, listings
+from mcp_touchstone.judging import authorization, clients, gateways, listings
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.file_resources import edit, served
@@ -178,6 +178,7 @@ __all__ = [
     "answer",
     "arguments",
     "attempt",
+    "authorization",
     "base64_fault",
     "brief",
     "callers",

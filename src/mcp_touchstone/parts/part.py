@@ -497,3 +497,15 @@ def variant(
     """Declare a part that differs from another one in these members."""
     part = type(base.__name__, (base,), {"__doc__": about, **members})
     return scenario(name, official)(part)
+
+
+class Protected(Part):
+    """A server that asks for a token."""
+
+    modern = both = may_fail = True
+
+
+def protected(name: str, *, about: str, official: str, **members: Any) -> None:
+    """Declare a server that asks for a token, by members of its ``Protection``."""
+    steps = TWICE if "then" in members else Protected.steps
+    variant(name, Protected, about, official, steps=steps, protection=Protection(**members))

@@ -1,0 +1,65 @@
+"""What our server and its issuer saw of a client that gets a token, as rules read it.
+
+A fact has a place (``authorize``, ``token`` and so on), and an object without secrets. The first
+one, ``server``, is what our server asks for.
+"""
+
+from typing import Any, Final
+
+from mcp_touchstone.judging import clients
+from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.wire.events import Happened
+from mcp_touchstone.wire.framing import loads
+
+Fact = tuple[int, str, dict[str, Any]]
+"""A line, a place and what is noted of it."""
+
+KINDS: Final = {
+    **dict.fromkeys(("challenge", "more", "path", "place", "redirect_uri", "request"), str),
+    **dict.fromkeys(("resource", "response_type", "scope", "tenant", "token", "version"), str),
+    **dict.fromkeys(
+        ("bearer", "code", "defaults", "foreign", "known", "registered", "state", "stranger"),
+        bool,
+    ),
+    **dict.fromkeys(("metadata", "places", "response", "sent"), list),
+    "status": int,
+    "verified": bool,
+}
+REQUIRED: Final = {
+    "server": ("resource", "place", "scope", "more", "foreign", "defaults"),
+    "document": ("path", "version"),
+    "metadata": ("path",),
+    "register": ("application_type",),
+    "authorize": ("known", "registered", "state", "challenge"),
+    "token": ("known",),
+    "request": ("request", "token"),
+}
+"""What our server and our issuer note: place -> the facts that are always there."""
+
+
+def facts(record: Record, *places: str) -> list[Fact]:
+    """Return the facts of some places, or all, with the lines that have them.
+
+    Somebody else may have written the recording: what our server does not note is left out, and so
+    is everything if there is no note of what the server asks for.
+    """
+    found = []
+    for entry in record.transcript:
+        if entry.happened is Happened.AUTHORIZATION:
+            place, _, text = entry.text.removeprefix(Happened.AUTHORIZATION).partition(" ")
+            noted = loads(text)
+            known = isinstance(noted, dict) and noted.keys() >= {*REQUIRED.get(place, ("",))}
+            if known and all(isinstance(noted[n], KINDS[n]) for n in noted.keys() & KINDS):
+                found.append((entry.n, place, noted))
+    is_ours = any(place == "server" for _, place, _ in found)
+    return [one for one in found if is_ours and (not places or one[1] in places)]
+
+
+def asked(record: Record) -> dict[str, Any]:
+    """Return what our server asks for; empty if it needs no token."""
+    return next((noted for _, _, noted in facts(record, "server")), {})
+
+
+def has_ended(record: Record) -> bool:
+    """Whether the client ended; False if that is not known."""
+    return clients.event(record, Happened.ENDED, Happened.FAILED) is not None
