@@ -454,7 +454,9 @@ def asks_for_the_scopes_of_the_challenge(record: Record) -> Iterator[Seen]:
     offers, authorized = authorization.asked(record), authorization.facts(record, "authorize")
     if authorized and not offers["defaults"]:
         n, _, facts = authorized[0]
-        passed, said = _scopes(facts) == _scopes(offers), facts.get("scope")
+        offline = {"offline_access"} & {*offers.get("scopes", ())}
+        passed = _scopes(facts) - offline == _scopes(offers) - offline
+        said = facts.get("scope")
         expected = f"scope={offers['scope']}" if offers["scope"] else "no scope"
         yield Seen("client-auth-scope", passed, n, expected, f"scope={said}" if said else "none")
 

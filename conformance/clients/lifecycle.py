@@ -29,6 +29,13 @@ ENDS = (Happened.CLIENT_CLOSED, Happened.SIGNALLED, Happened.KILLED, Happened.LE
 
 
 parts.variant("tools_call", parts.Part, "List the tools and call one, with a session.")
+parts.variant(
+    "reopened",
+    parts.Part,
+    "List the tools and call one; then again on a further connection.",
+    official="",
+    steps=({"list": "tools"}, {"end": True}, *parts.Part.steps),
+)
 
 
 @ambient("client-initialize-first", "client-waits-for-initialize")

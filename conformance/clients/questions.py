@@ -94,6 +94,9 @@ QUESTIONS: dict[str, tuple[str, parts.Json]] = {
         },
     ),
 }
+ACCEPTS: parts.Json = {"answer": "accept", "content": {"name": "Ada Lovelace", "count": 7}}
+"""The step that says how to answer the form."""
+
 CONSENT = "consent"
 """The page of the elicitation in URL mode."""
 
@@ -119,6 +122,7 @@ class Questions(parts.Part):
     """Ask for a ping, roots, four samples and two elicitations, whatever the client declared."""
 
     is_about_sessions = True
+    steps = (ACCEPTS, *parts.Part.steps)
     named = ("test_client_elicitation_defaults",)
 
     def call(self, request: parts.Json) -> None:
@@ -310,7 +314,7 @@ class State(parts.Part):
     """Ask for input twice in 2026-07-28, with a state to return, and then without one."""
 
     modern = may_fail = True
-    steps = parts.TWICE
+    steps = (ACCEPTS, *parts.TWICE)
     WITH_STATE, WITHOUT = "test_mrtr_echo_state", "test_mrtr_no_state"
     named = (WITH_STATE, WITHOUT, "test_mrtr_unrelated", "test_mrtr_no_result_type")
     STATES = ('c3RhdGU=  +/ é\u2028\\"%41', '{"n": 1.0, "a" : [ ]}')

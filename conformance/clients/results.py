@@ -152,6 +152,54 @@ def refuses_what_it_must_not_accept(record: Record) -> Iterator[Seen]:
             yield Seen(clause, not on, found[0].n, "an error for its user", actual)
 
 
+@parts.scenario("schema", official="json-schema-2020-12-preservation")
+class Schema(parts.Part):
+    """Offer a tool whose schema has the keywords of JSON Schema 2020-12, and one that takes it."""
+
+    modern = both = True
+    RICH, TAKES = "json_schema_2020_12_tool", "json_schema_echo"
+    steps = ({"list": "tools"}, {"hand_on": RICH, "to": TAKES})
+    SCHEMA: ClassVar[parts.Json] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {"place": {"$anchor": "place", "type": "object", "additionalProperties": True}},
+        "properties": {
+            "kind": {"type": "string", "enum": ["mail", "call"]},
+            "number": {"type": ["string", "null"], "default": None},
+            "place": {"$ref": "#/$defs/place"},
+            "pair": {"type": "array", "prefixItems": [{"const": 1}, {"not": {"type": "null"}}]},
+        },
+        "dependentRequired": {"number": ["kind"]},
+        "allOf": [{"anyOf": [{"required": ["number"]}, {"required": ["place"]}]}],
+        "if": {"properties": {"kind": {"const": "call"}}, "required": ["kind"]},
+        "then": {"required": ["number"]},
+        "else": {"required": ["place"]},
+        "unevaluatedProperties": False,
+    }
+
+    def tools(self, params: parts.Json) -> parts.Json | None:
+        """Return both tools."""
+        del params
+        takes = {"type": "object", "properties": {"schema": {"type": "object"}}}
+        rich = {"name": self.RICH, "inputSchema": self.SCHEMA}
+        return {"tools": [rich, {"name": self.TAKES, "inputSchema": takes}]}
+
+
+@ambient("client-schema-kept")
+def hands_a_schema_on_as_it_is(record: Record) -> Iterator[Seen]:
+    """A client hands on the inputSchema that it got, with all keywords."""
+    for asked in clients.requests(record) if record.scenario == "schema" else ():
+        handed = value_in(asked.value, "params", "arguments", "schema")
+        if value_in(asked.value, "params", "name") == Schema.TAKES and isinstance(handed, dict):
+            differs = [
+                name
+                for name in sorted({*Schema.SCHEMA, *handed})
+                if handed.get(name, handed) != Schema.SCHEMA.get(name, record)
+            ]
+            expected, actual = "the schema as it was", f"another value of {brief(differs)}"
+            yield Seen("client-schema-kept", not differs, asked.line, expected, actual)
+
+
 @parts.scenario("cache", official="")
 class Cache(parts.Part):
     """Say in two ways that a list of 2026-07-28 is stale at once: ttlMs 0, and a negative one."""

@@ -45,6 +45,9 @@ async def other(client: Any, one: dict[str, Any]) -> None:
         await client.get_prompt(one["prompt"], one.get("arguments"))
     elif "level" in one:
         await client.set_logging_level(one["level"])
+    elif "hand_on" in one:
+        tools = {tool.name: tool.inputSchema for tool in await client.list_tools()}
+        await client.call_tool(one["to"], {"schema": tools[one["hand_on"]]})
     elif "wait" in one:
         await asyncio.sleep(one["wait"])
     elif "together" in one:

@@ -114,6 +114,9 @@ async def other(session: ClientSession, one: dict[str, Any]) -> None:
         await session.subscribe_resource(one["subscribe"])
     elif "unsubscribe" in one:
         await session.unsubscribe_resource(one["unsubscribe"])
+    elif "hand_on" in one:
+        tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+        await session.call_tool(one["to"], {"schema": tools[one["hand_on"]].inputSchema})
     elif "wait" in one:
         await asyncio.sleep(one["wait"])
     elif "together" in one:

@@ -117,6 +117,9 @@ async def other(client: Client, one: dict[str, Any]) -> None:
         await client.set_logging_level(one["level"])
     elif "subscribe" in one and not hasattr(client, "listen"):
         await client.subscribe_resource(one["subscribe"])
+    elif "hand_on" in one:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        await client.call_tool(one["to"], {"schema": tools[one["hand_on"]].input_schema})
     elif "wait" in one:
         await anyio.sleep(one["wait"])
     elif "together" in one:

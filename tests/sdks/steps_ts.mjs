@@ -114,6 +114,11 @@ const other = async (one) => {
   if (one.level) await finished(() => client.setLoggingLevel(one.level));
   if (one.subscribe && sdk.schemas) await client.subscribeResource({ uri: one.subscribe });
   if (one.unsubscribe && sdk.schemas) await client.unsubscribeResource({ uri: one.unsubscribe });
+  if (one.hand_on) {
+    const { tools } = await finished(() => client.listTools());
+    const schema = tools.find((tool) => tool.name === one.hand_on).inputSchema;
+    await call(one.to, { schema }, {});
+  }
   if (one.wait) await new Promise((done) => setTimeout(done, one.wait * 1000));
   if (one.together) {
     const calls = one.together.map((each) => call(each.call, { a: each.a, b: each.b }, {}));

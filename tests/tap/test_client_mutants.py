@@ -11,7 +11,7 @@ from mcp_touchstone.parts.scenarios import scenarios
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.wire.http_headers import mark_fault
 from tests.mutants.clients.client import Mutant
-from tests.mutants.clients.http_client import FAULTS, FURTHER, PORT_ONLY
+from tests.mutants.clients.http_client import FAULTS, FURTHER, OTHER_METHOD, PORT_ONLY
 from tests.mutants.clients.judged import outcomes, over_http
 from tests.mutants.clients.rows import MUTANTS, NAMELESS, TOOLS, refuses
 
@@ -71,6 +71,16 @@ def test_a_client_compares_an_issuer_that_was_not_promised(tmp_path: Path) -> No
 
     assert over_http(clause, part, tmp_path / "bad")[clause] is Outcome.FAIL
     assert over_http("none", part, tmp_path / "good")[clause] is Outcome.PASS
+
+
+@pytest.mark.parametrize("scenario", ["auth-token-basic", "auth-token-post"])
+def test_a_client_that_shows_itself_by_another_method_gets_a_warning(
+    scenario: str, tmp_path: Path
+) -> None:
+    found = over_http(OTHER_METHOD, scenario, tmp_path)
+
+    assert broken(found) == {"client-auth-token-method"}
+    assert found["client-auth-token-method"] is Outcome.WARN
 
 
 def test_a_client_that_tells_issuers_apart_by_their_ports_is_found(tmp_path: Path) -> None:

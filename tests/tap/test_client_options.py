@@ -400,6 +400,25 @@ def test_a_step_without_a_command_is_passed_over(tmp_path: Path) -> None:
     assert report(tmp_path)["summary"]["processes"] == 1
 
 
+def test_commands_take_the_steps_that_send_no_request(tmp_path: Path) -> None:
+    tell = f"{sys.executable} -c 'import sys; open(sys.argv[1], \"w\").write(sys.argv[2])'"
+    words = [
+        *(
+            "--steps",
+            f"tools/list={one_thing(tmp_path)} {{method}} '' {{arguments}} {{server_line}}",
+        ),
+        *("--steps", f"answer={tell} {tmp_path / 'answer'} '{{action}} {{content}}'"),
+        *("--steps", f"end={tell} {tmp_path / 'end'} '{{method}}'"),
+        *("--scenario", "questions", "--scenario", "reopened"),
+    ]
+
+    assert main(["client", "--json", str(tmp_path / "j"), *words]) == 0
+
+    assert (tmp_path / "answer").read_text() == 'accept {"name": "Ada Lovelace", "count": 7}'
+    assert (tmp_path / "end").read_text() == ""
+    assert report(tmp_path)["summary"]["processes"] == 3
+
+
 def test_a_scenario_without_a_command_for_a_step_does_not_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -421,11 +440,14 @@ def test_a_scenario_without_a_command_for_a_step_does_not_fit(
 
 def test_the_words_of_a_step_are_filled() -> None:
     step = {"call": "add", "arguments": {"a": 2, "text": "x y"}}
-    command = ["call", "{tool}", "{pairs}", "--json={arguments}", "{method}"]
+    reply = {"answer": "accept", "content": {"name": "Ada"}}
+    command = ["call", "{tool}", "{pairs}", "--json={arguments}", "{method}", "{action} {content}"]
 
-    assert [*stepper.filled(command, step)] == [
-        *("call", "add", "a=2", "text=x y", '--json={"a": 2, "text": "x y"}', "tools/call")
+    assert [*stepper.filled(command, step, reply)] == [
+        *("call", "add", "a=2", "text=x y", '--json={"a": 2, "text": "x y"}', "tools/call"),
+        'accept {"name": "Ada"}',
     ]
+    assert [*stepper.filled(["{action} {content}"], step, {})] == ["cancel {}"]
 
 
 @cases("'", "tools/list=", "")

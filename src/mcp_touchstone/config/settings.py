@@ -138,7 +138,8 @@ class Settings(ServerSettings):
     steps: dict[str, str] = option(
         "take the steps with these commands, a process for each: METHOD=COMMAND, or a COMMAND for "
         "all other methods. It has {server} or {server_line} (one word), and {tool}, {prompt}, "
-        "{uri}, {level}, {arguments} (JSON), {pairs} (name=value) or {method}; repeatable",
+        "{uri}, {level}, {arguments} (JSON), {pairs} (name=value), {method}, or {action} and "
+        "{content} (JSON) for the answer to an elicitation; repeatable",
         "METHOD=COMMAND",
         values.step,
         kind=OptionType.TABLE,

@@ -53,6 +53,13 @@ PLAIN: Final = ("client_id", "grant_type", "redirect_uri", "resource", "scope")
 SECRETS: Final = ("client_assertion", "client_secret", "code", "code_verifier", "refresh_token")
 """Parameters of token requests whose names alone are told."""
 
+BASIC, POST, JWT = "client_secret_basic", "client_secret_post", "private_key_jwt"
+PUBLIC: Final = "none"
+"""Methods by which a client authenticates at the token endpoint (RFC 7591, section 2)."""
+
+DOCUMENTS: Final = "client_id_metadata_document_supported"
+"""Member of metadata: a client may be named by the URL of its own metadata."""
+
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-\"$-~]{1,2000}")
 """A URI without a fragment (OAuth 2.1, section 2.3)."""
 
@@ -60,7 +67,8 @@ RUN_BY_BROWSERS: Final = frozenset({"about", "blob", "data", "file", "javascript
 """Schemes to which no browser may be sent."""
 
 LONGEST_SHOWN: Final = 300
-"""Characters of a parameter that are passed to ``Hear``."""
+MOST_SHOWN: Final = 8
+"""Characters of a parameter that are passed to ``Hear``, and members of a list."""
 
 
 class Issuer:
@@ -130,7 +138,7 @@ class Issuer:
             "response_types_supported": ["code"],
             "grant_types_supported": ["authorization_code", "client_credentials", "refresh_token"],
             "code_challenge_methods_supported": ["S256"],
-            "token_endpoint_auth_methods_supported": ["none", "client_secret_post"],
+            "token_endpoint_auth_methods_supported": [PUBLIC, POST],
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["RS256"],
             "authorization_response_iss_parameter_supported": True,
@@ -220,7 +228,10 @@ class _Handler(Responses):
             return
         form = {k: v[0] for k, v in parse_qs(body.decode("utf-8", "replace")).items()}
         if path == "/token":
-            self._token({**self._basic(), **form})
+            basic = self._basic()
+            shown = {BASIC: basic, POST: "client_secret" in form, JWT: "client_assertion" in form}
+            methods = [name for name, is_used in shown.items() if is_used] or [PUBLIC]
+            self._token({**basic, **form}, methods)
         elif path == "/introspect":
             token = form.get("token", "")
             claims = self.issuer.mint.read(token)
@@ -291,16 +302,37 @@ class _Handler(Responses):
         if not urls or not all(map(_may_be_sent_to, urls)):
             self._json({"error": "invalid_redirect_uri"}, 400)
             return
-        known = secrets.token_urlsafe(12)
+        known, offered = {}, "registration_endpoint" in self.issuer.metadata
+        if offered:
+            known["client_id"] = secrets.token_urlsafe(12)
+        supported = self.issuer.metadata["token_endpoint_auth_methods_supported"]
+        method = wanted.get("token_endpoint_auth_method", BASIC)
+        method = method if method in supported else supported[0]
+        grants = wanted.get("grant_types")
         self._hear(
-            "register", {"client_id": known}, application_type=wanted.get("application_type")
+            "register",
+            known,
+            application_type=wanted.get("application_type"),
+            redirect_uris=[url[:LONGEST_SHOWN] for url in urls[:MOST_SHOWN]],
+            method=method,
+            offered=offered,
+            refreshes=isinstance(grants, list) and "refresh_token" in grants,
         )
-        self.issuer.clients[known] = {**wanted, "client_id": known}
-        self._json(self.issuer.clients[known], 201)
+        if not offered:
+            self._json({"error": "not_found"}, 404)
+            return
+        if method != PUBLIC:
+            known["client_secret"] = secrets.token_urlsafe(24)
+        answer = {**wanted, **known, "token_endpoint_auth_method": method}
+        self.issuer.clients[known["client_id"]] = answer
+        self._json(answer, 201)
 
     def _authorize(self, asked: dict[str, str]) -> None:
         """Send the user's browser back with a code, without a question."""
-        client = self.issuer.clients.get(asked.get("client_id", ""), {})
+        own = asked.get("client_id", "")
+        client = self.issuer.clients.get(own, {})
+        if own.startswith("https://") and self.issuer.metadata.get(DOCUMENTS):
+            client = {"redirect_uris": None}  # nobody fetches the document: it may be anywhere
         back = asked.get("redirect_uri", "")
         allowed = client.get("redirect_uris", ())
         fits = _may_be_sent_to(back) if allowed is None else back in allowed
@@ -328,12 +360,15 @@ class _Handler(Responses):
         mark = "&" if urlsplit(back).query else "?"
         self.answer(302, extra={"Location": back + mark + urlencode(answer)})
 
-    def _token(self, form: dict[str, str]) -> None:
+    def _token(self, form: dict[str, str], methods: list[str]) -> None:
         mint = self.issuer.mint
         asked: dict[str, str] | None = form
         user = form.get("client_id") or USERS[0]
-        known = form.get("client_id") in self.issuer.clients
-        sent = [name for name in SECRETS if name in form]
+        noted: dict[str, Any] = {
+            "known": form.get("client_id") in self.issuer.clients,
+            "methods": methods,
+            "sent": [name for name in SECRETS if name in form],
+        }
         if form.get("grant_type") == "authorization_code":
             asked = self.issuer.codes.pop(form.get("code", ""), None)
             digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
@@ -341,19 +376,19 @@ class _Handler(Responses):
             shown = {**form, "code_challenge": challenge}
             verified = asked and asked.get("code_challenge") == challenge
             found = {"code": asked is not None, "verified": bool(verified)}
-            self._hear("token", form, known=known, sent=sent, **found)
+            self._hear("token", form, **noted, **found)
             same = ("client_id", "redirect_uri", "code_challenge")
             if asked is not None and any(asked.get(name) != shown.get(name) for name in same):
                 asked = None
             user = (asked or {}).get("login_hint", USERS[0])
         elif form.get("grant_type") == "refresh_token":
             asked = self.issuer.refreshes.pop(form.get("refresh_token", ""), None)
-            self._hear("token", form, known=known, sent=sent, refresh_token=asked is not None)
+            self._hear("token", form, **noted, refresh_token=asked is not None)
             if asked is not None and asked.get("client_id") != form.get("client_id"):
                 asked = None
             user = (asked or {}).get("login_hint", USERS[0])
         elif form.get("grant_type") == "client_credentials":
-            self._hear("token", form, known=known, sent=sent)
+            self._hear("token", form, **noted)
         else:
             self._json({"error": "unsupported_grant_type"}, 400)
             return

@@ -15,13 +15,16 @@ Fact = tuple[int, str, dict[str, Any]]
 """A line, a place and what is noted of it."""
 
 KINDS: Final = {
-    **dict.fromkeys(("challenge", "more", "path", "place", "redirect_uri", "request"), str),
-    **dict.fromkeys(("resource", "response_type", "scope", "tenant", "token", "version"), str),
     **dict.fromkeys(
-        ("bearer", "code", "defaults", "foreign", "known", "registered", "state", "stranger"),
-        bool,
+        ("challenge", "more", "path", "place", "redirect_uri", "request", "version"), str
     ),
-    **dict.fromkeys(("metadata", "places", "response", "sent"), list),
+    **dict.fromkeys(("method", "resource", "response_type", "scope", "tenant", "token"), str),
+    **dict.fromkeys(
+        ("bearer", "code", "defaults", "documents", "foreign", "known", "offered"), bool
+    ),
+    **dict.fromkeys(("refreshes", "registered", "state", "stranger"), bool),
+    **dict.fromkeys(("metadata", "methods", "places", "redirect_uris", "response"), list),
+    **dict.fromkeys(("scopes", "sent"), list),
     "status": int,
     "verified": bool,
 }

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 STEP = "--step"
@@ -20,6 +20,9 @@ ANY = "*"
 
 BEYOND = {"results", "task"}
 """Members of steps that one process cannot take: it knows no results of another one."""
+
+OWN = ("answer", "end")
+"""Steps that send no request; their names stand in place of a method."""
 
 LISTS = {"templates": "resources/templates/list"}
 METHODS = {
@@ -42,6 +45,11 @@ def method(step: dict[str, Any]) -> str:
     return LISTS.get(what) or METHODS.get(known, "").format(what)
 
 
+def key(step: dict[str, Any]) -> str:
+    """Return the name for the command of a step; empty if no command takes it."""
+    return method(step) or next((name for name in OWN if name in step), "")
+
+
 def flat(steps: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the steps, and those that are taken at the same time."""
     for step in steps:
@@ -56,11 +64,12 @@ def arguments(step: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def filled(command: Sequence[str], step: dict[str, Any]) -> Iterator[str]:
+def filled(command: Sequence[str], step: dict[str, Any], reply: Mapping[str, Any]) -> Iterator[str]:
     """Yield the words of a command for a step; the word ``{pairs}`` becomes one for each argument.
 
     ``{tool}``, ``{prompt}``, ``{uri}`` and ``{level}`` are what the step names, ``{arguments}`` is
-    a JSON object, ``{pairs}`` are ``name=value``, and ``{method}`` is the request.
+    a JSON object, ``{pairs}`` are ``name=value``, and ``{method}`` is the request. ``{action}`` and
+    ``{content}``, a JSON object, are what ``reply`` has: the step that says how to answer.
     """
     given = arguments(step)
     texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()}
@@ -72,6 +81,8 @@ def filled(command: Sequence[str], step: dict[str, Any]) -> Iterator[str]:
         "{level}": step.get("level", ""),
         "{arguments}": json.dumps(given),
         "{method}": method(step),
+        "{action}": reply.get("answer", "cancel"),
+        "{content}": json.dumps(reply.get("content", {})),
     }
     for word in command:
         if word == "{pairs}":
@@ -93,15 +104,16 @@ def commands(words: Sequence[str]) -> dict[str, list[str]]:
 
 def main() -> int:
     """Take the steps; return the status of the first command that failed, and may not."""
-    known = commands(sys.argv[1:])
+    known, reply = commands(sys.argv[1:]), dict[str, Any]()
     for step in json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"]:
         if "wait" in step:
             time.sleep(step["wait"])
+        reply = step if "answer" in step else reply
         running = []
         for one in flat([step]):
-            command = known.get(method(one), known.get(ANY, [])) if method(one) else []
+            command = known.get(key(one), known.get(ANY, []) if method(one) else [])
             if command and not one.keys() & BEYOND:
-                running.append((one, subprocess.Popen([*filled(command, one)])))
+                running.append((one, subprocess.Popen([*filled(command, one, reply)])))
         for one, process in running:
             status = process.wait()
             if status and not one.get("fails"):

@@ -204,7 +204,7 @@ class _Scene:
             server.guard = guard = Guard(part.protection, recorder.event, client.listen, elsewhere)
             stack.callback(guard.close)
             guard.protect(url)
-            known = guard.known()
+            known = guard.known
         with self.world.limit.ending(client.kill), self.running.holds(client):
             client.begin([*self._filled([url], http=True)], self._context(**known) if known else {})
             status = client.wait(limit)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from mcp_touchstone.http_server.hosts import Headers, value_of
 from mcp_touchstone.http_server.refusals import NO_SESSION, Refusal
-from mcp_touchstone.issuer.server import Issuer
+from mcp_touchstone.issuer.server import DOCUMENTS, Issuer
 from mcp_touchstone.parts.part import ISSUER, MOVES, Json, Protection
 from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.http_headers import VERSION
@@ -32,6 +32,7 @@ class Guard:
     """The tokens of one scenario.
 
     Attributes:
+        known: what a client knows before: its credentials, and the issuer that gave them.
         moved: path of our server or of the issuer -> the URL to which it is redirected.
 
     Args:
@@ -57,13 +58,10 @@ class Guard:
         self._called = False
         self._refused = 0
         self._url = ""
-
-    def known(self) -> dict[str, str]:
-        """Return what a client knows before: its credentials, and the issuer that gave them."""
-        if not self._about.grant:
-            return {}
-        first = self._issuers[0]
-        return {**first.register(), "issuer": first.url, "grant_type": self._about.grant}
+        self.known: dict[str, str] = {}
+        if about.grant:
+            first = self._issuers[0]
+            self.known = {**first.register(), "issuer": first.url, "grant_type": about.grant}
 
     def close(self) -> None:
         """End the issuers."""
@@ -73,6 +71,7 @@ class Guard:
     def protect(self, url: str) -> None:
         """Say what it protects: the URL of our server, as clients know it."""
         self._url, about = url, self._about
+        metadata = self._current.metadata
         offers: Json = {
             "resource": url,
             "place": about.place if about.names_place else "",
@@ -83,6 +82,10 @@ class Guard:
             "defaults": about.defaults,
             "tenant": about.tenant,
             "places": self._current.places,
+            "client_id": self.known.get("client_id", ""),
+            "documents": metadata.get(DOCUMENTS, False),
+            "methods": metadata["token_endpoint_auth_methods_supported"],
+            "scopes": metadata.get("scopes_supported", []),
         }
         for name, changed in (("metadata", about.metadata), ("response", about.response)):
             offers[name] = sorted(changed)

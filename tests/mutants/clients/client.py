@@ -115,6 +115,7 @@ class Client:
         self._number = 0
         self._tools: list[str] = []
         self._results: list[str] = []
+        self._schemas: Json = {}
         self._modern = find(mutant.scenario).modern
 
     def run(self) -> None:
@@ -176,6 +177,7 @@ class Client:
             result = self._request(stepper.method(step), cursor).get("result", {})
             self._fetch(json.dumps(result))
             self._tools += [tool["name"] for tool in result.get("tools", [])]
+            self._schemas |= {one["name"]: one["inputSchema"] for one in result.get("tools", [])}
             if "nextCursor" not in result and cursor and "repeats" in self._habits:
                 self._request("tools/list", cursor)
             if (
@@ -213,7 +215,10 @@ class Client:
         """Take a step that is no call."""
         if "together" in step:
             self._together(step["together"])
-        elif "wait" in step:
+        elif "hand_on" in step:
+            schema = self._schemas[step["hand_on"]]
+            self._request("tools/call", {"name": step["to"], "arguments": {"schema": schema}})
+        elif not stepper.method(step):
             return
         elif self._modern and {"subscribe", "unsubscribe"} & step.keys():
             if "subscribe" in step:

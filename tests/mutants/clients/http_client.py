@@ -128,6 +128,14 @@ LOGIN_FAULTS: Final = {
     "client-auth-retries": "auth-refusals",
     "client-auth-credentials-bound": "auth-moves",
     "client-auth-credentials-origin": "auth-redirect",
+    "client-auth-pre-registered": "auth-known",
+    "client-auth-document-id": "auth-document",
+    "client-auth-document-support": "auth-token-none",
+    "client-auth-document-url": "auth-document",
+    "client-auth-registration-offered": "auth-pre-registered",
+    "client-auth-application-type-fits": "auth-offline",
+    "client-auth-refresh-grant": "auth-offline",
+    "client-auth-token-method": "auth-token-basic",
 }
 """Clause that ``Login`` breaks -> the scenario."""
 
@@ -143,8 +151,17 @@ FURTHER: Final = {
     "auth-register-redirect": "client-auth-credentials-origin",
     "auth-metadata-redirect": "client-auth-credentials-origin",
     "auth-document-redirect": "client-auth-credentials-origin",
+    "auth-discovery": "client-auth-refresh-grant",
+    "auth-no-offline": "client-auth-scope",
+    "auth-token-post": "client-auth-token-method",
 }
 """Scenario -> the clause whose mutant breaks it there too."""
+
+DOCUMENT: Final = "https://client.example/document.json"
+"""The address of the metadata of the client; nothing is there."""
+
+OTHER_METHOD: Final = "other-method"
+"""A fault that only an issuer with one method of token requests shows."""
 
 PORT_ONLY: Final = "issuers-by-port"
 """A fault that only an issuer with another host name and the same port shows."""
@@ -165,10 +182,13 @@ class Login:
     def __init__(self, fault: str, server: str) -> None:
         self._fault = fault.removeprefix("client-auth-")
         self._server, parts = server, urlsplit(server)
+        self._registered: dict[str, Json] = {}
         self._root = f"{parts.scheme}://{parts.netloc}"
         self._clients: dict[str, str] = {}
         self._given = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])
-        if "issuer" in self._given:
+        if self._fault in {"pre-registered", "registration-offered"}:
+            del self._given["client_id"], self._given["client_secret"]
+        elif "issuer" in self._given:
             self._clients[self._named(self._given["issuer"])] = self._given["client_id"]
         self._scopes: set[str] = set()
         self._renewal: Json = {}
@@ -259,13 +279,7 @@ class Login:
         if self._fault in {"client-id", "registration"}:
             self._clients[own] = "mine"
         if own not in self._clients:
-            about = {"redirect_uris": [back], "application_type": "native"}
-            if self._fault == "application-type":
-                del about["application_type"]
-            body = json.dumps(about).encode()
-            self._clients[own] = json.loads(
-                self._call("POST", found["registration_endpoint"], body)[1]
-            )["client_id"]
+            self._clients[own] = self._document(found) or self._register(found, issuer, back)
         verifier, state = secrets.token_urlsafe(40), secrets.token_urlsafe(8)
         digest = hashlib.sha256(verifier.encode()).digest()
         asked = {
@@ -277,8 +291,9 @@ class Login:
             "resource": self._server,
             "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
         }
-        if self._scopes:
-            asked["scope"] = " ".join(self._scopes)
+        scopes = self._scopes | ({"offline_access"} & {*found.get("scopes_supported", ())})
+        if scopes:
+            asked["scope"] = " ".join(scopes)
         target = f"{found['authorization_endpoint']}?{urlencode(asked)}"
         came = dict(parse_qsl(urlsplit(self._call("GET", target)[2]).query))
         promised = found.get("authorization_response_iss_parameter_supported")
@@ -292,13 +307,39 @@ class Login:
         form["code_verifier"] = "y" * 43 if self._fault == "pkce" else verifier
         return self._redeem(found, form)
 
+    def _document(self, found: Json) -> str:
+        """Return the URL of its document, if that may name it."""
+        if self._fault == "document-url":
+            return DOCUMENT.rpartition("/")[0]
+        offered = found.get("client_id_metadata_document_supported", False)
+        return DOCUMENT if offered is not self._fault.startswith("document-") else ""
+
+    def _register(self, found: Json, issuer: str, back: str) -> str:
+        about: Json = {"redirect_uris": [back], "application_type": "native"}
+        if self._fault == "application-type":
+            del about["application_type"]
+        if self._fault == "application-type-fits":
+            about["application_type"] = "web"
+        if self._fault != "refresh-grant":
+            about["grant_types"] = ["authorization_code", "refresh_token"]
+        body = json.dumps(about).encode()
+        place = found.get("registration_endpoint", f"{issuer}/register")
+        status, text, _ = self._call("POST", place, body)
+        if status != http.client.CREATED:
+            raise GivenUpError
+        known: Json = json.loads(text)
+        self._registered[self._named(issuer)] = known
+        return str(known["client_id"])
+
     def _secrets(self) -> Json:
         return {k: self._given[k] for k in ("client_id", "client_secret") if k in self._given}
 
     def _redeem(self, found: Json, form: Json) -> str:
         if self._fault != "resource":
             form["resource"] = self._server
-        status, body, _ = self._call("POST", found["token_endpoint"], urlencode(form).encode())
+        more = self._shown(found, form)
+        body = urlencode(form).encode()
+        status, body, _ = self._call("POST", found["token_endpoint"], body, more)
         if status != http.client.OK:
             raise GivenUpError
         answer = json.loads(body)
@@ -307,11 +348,27 @@ class Login:
             self._renewal = {"issuer": own, "token": answer["refresh_token"]}
         return str(answer["access_token"])
 
+    def _shown(self, found: Json, form: Json) -> dict[str, str]:
+        """Put the secret into a form by the method of the issuer, or return a header with it."""
+        known = self._registered.get(self._named(found.get("issuer", "")), {})
+        secret = known.get("client_secret", form.pop("client_secret", None))
+        supported = found.get("token_endpoint_auth_methods_supported", [""])
+        method = known.get("token_endpoint_auth_method", supported[0])
+        in_header = (method == "client_secret_basic") is not (self._fault == OTHER_METHOD)
+        if secret and (not in_header or self._fault == "token-method"):
+            form["client_secret"] = secret
+        if not secret or (not in_header and self._fault != "token-method"):
+            return {}
+        pair = f"{form['client_id']}:{secret}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
     def _get(self, url: str) -> Json:
         status, body, _ = self._call("GET", url)
         return json.loads(body) if status == http.client.OK else {}
 
-    def _call(self, verb: str, url: str, body: bytes | None = None) -> tuple[int, bytes, str]:
+    def _call(
+        self, verb: str, url: str, body: bytes | None = None, more: Mapping[str, str] = {}
+    ) -> tuple[int, bytes, str]:
         parts = urlsplit(url)
         connection = http.client.HTTPConnection(parts.netloc, timeout=20)
         version = (
@@ -319,7 +376,8 @@ class Login:
         )
         if self._fault == "credentials-origin":
             version["X-Api-Key"] = "k"
-        connection.request(verb, f"{parts.path}?{parts.query}".rstrip("?"), body, version)
+        headers = {**version, **more}
+        connection.request(verb, f"{parts.path}?{parts.query}".rstrip("?"), body, headers)
         answer = connection.getresponse()
         found = answer.status, answer.read(), answer.headers["Location"] or ""
         connection.close()

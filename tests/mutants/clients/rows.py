@@ -312,6 +312,11 @@ MUTANTS: Final = [
     Mutant("client-result-type-unknown", "result-type", fails=lambda _m: False),
     Mutant("client-output-validated", "output", fails=lambda _m: False),
     Mutant("client-cache-stale", "cache", habits="caches"),
+    Mutant(
+        "client-schema-kept",
+        "schema",
+        change=at("tools/call", with_params(arguments={"schema": {"type": "object"}})),
+    ),
     Mutant("client-reads-stderr", "stderr", habits="deaf"),
     Mutant(
         "client-era-kept",
