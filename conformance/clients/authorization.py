@@ -26,6 +26,7 @@ TENANT = "/tenant"
 ROOT = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
 RESOURCE = "/.well-known/oauth-protected-resource"
+OPENINGS = (" initialize", " server/discover")
 PROCEEDS = ("register", "authorize", "token")
 CONFIDENTIAL = {
     "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"]
@@ -437,6 +438,7 @@ def sends_its_token_with_each_request(record: Record) -> Iterator[Seen]:
     for n, _, facts in authorization.facts(record, "request"):
         shown = facts["token"]
         if shown == "none":
+            has &= not facts["request"].endswith(OPENINGS)
             if has:
                 actual = f"{facts['request']} without it"
                 yield Seen("client-auth-token-header", False, n, "an Authorization header", actual)

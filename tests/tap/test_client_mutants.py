@@ -83,6 +83,15 @@ def test_a_client_that_shows_itself_by_another_method_gets_a_warning(
     assert found["client-auth-token-method"] is Outcome.WARN
 
 
+def test_a_client_may_log_in_for_each_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REVISION", "2025-11-25")
+    monkeypatch.setenv("FRESH", "for each step")
+
+    assert broken(over_http("none", "auth", tmp_path)) == set()
+
+
 def test_a_client_that_tells_issuers_apart_by_their_ports_is_found(tmp_path: Path) -> None:
     clause = "client-auth-credentials-bound"
 

@@ -428,8 +428,8 @@ def conversations(source: Recording) -> list[Recording]:
     """Split what a tap over HTTP recorded into its sessions; return others as they are.
 
     An ``initialize`` begins a session, to which earlier requests belong that got no result; so does
-    a question for the eras when the last session has an id. Others belong to the session whose id
-    they have, or else to the last one.
+    one that is refused for want of a token, and a question for the eras, when the last session has
+    an id. Others belong to the session whose id they have, or else to the last one.
     """
     if not source.url:
         return [source]
@@ -443,13 +443,15 @@ def conversations(source: Recording) -> list[Recording]:
     current: set[int] = set()
     for number, one in facts.items():
         begun = one.opens and any(facts[n].opens or facts[n].result for n in current)
-        again = one.probes and not one.session and any(facts[n].issued for n in current)
+        asks = one.probes and not one.session
+        asks |= one.initializes and not one.opens
+        again = asks and any(facts[n].issued for n in current)
         if not groups or begun or again:
             lost = [group for group in groups if any(facts[n].lost for n in group)]
             how = Happened.REOPENED_BY_ID if one.session else Happened.REOPENED
-            reopened += [(number, group, how) for group in lost if one.opens]
+            reopened += [(number, group, how) for group in lost if one.initializes]
             groups.append(current := set())
-        group = current if one.opens else sessions.get(one.session, current)
+        group = current if one.initializes else sessions.get(one.session, current)
         group.add(number)
         if one.opens and one.issued:
             sessions[one.issued] = group
@@ -472,6 +474,7 @@ class _Facts:
 
     session: str = ""
     issued: str = ""
+    initializes: bool = False
     opens: bool = False
     probes: bool = False
     result: bool = False
@@ -488,7 +491,8 @@ class _Facts:
                 self.lost = bool(self.session) and row.text.startswith("404")
         elif row.side is Side.CLIENT:
             method = value_in(read_line(row.line).value, "method")
-            self.opens, self.probes = method == "initialize", method == "server/discover"
+            self.initializes = self.opens = method == "initialize"
+            self.probes = method == "server/discover"
         elif row.side is Side.SERVER:
             value = read_line(row.line).value
             self.result |= isinstance(value, dict) and "result" in value
