@@ -75,7 +75,7 @@ parts.protected(
 parts.protected(
     "auth-refusals",
     official="auth/scope-retry-limit",
-    about="Refuse a call for want of a scope, whatever the token has.",
+    about="Refuse the list, and a call, for want of a scope, whatever the token has.",
     scope="",
     more="write",
     never=True,

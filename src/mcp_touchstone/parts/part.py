@@ -78,7 +78,7 @@ class Protection:
         scope: scopes in the challenge.
         supported: scopes in the metadata.
         more: the scope that a call needs beside them.
-        never: whether a call is refused even with that scope.
+        never: whether a call, or the list, is refused even with that scope.
         resource: the resource in the metadata; empty for our URL.
         tenant: path of the issuer.
         places: paths of the metadata of the issuer; None for those of an issuer without a path.

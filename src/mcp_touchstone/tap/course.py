@@ -53,9 +53,9 @@ def outcome(
     opens, modern = "initialize" in said, any(_is_modern(talk) for talk in spoke)
     left_out = ""
     if part.modern and not part.both and opens and not modern:
-        left_out = "the client speaks no revision without a session"
+        left_out = "the client sends nothing without a session"
     if not part.modern and modern and not opens:
-        left_out = "the client speaks no revision with a session"
+        left_out = "the client began no session"
     offered = {version for talk in spoke for version in offers(talk)}
     opened = not {*said} <= OPENING
     if one.revision and not (opened or part.modern) and offered and one.revision not in offered:

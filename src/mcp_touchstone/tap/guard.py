@@ -140,7 +140,7 @@ class Guard:
         lacks = about.more if about.never or about.more not in granted else ""
         if claims is None:
             self._refuse(401, facts, self._challenge())
-        if lacks and "tools/call" in methods:
+        if lacks and {*methods} & ({"tools/list", "tools/call"} if about.never else {"tools/call"}):
             self._refused += 1
             over = self._refused > MOST_REFUSED
             self._refuse(400 if over else 403, facts, {} if over else self._challenge(lacks))
