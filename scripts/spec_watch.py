@@ -24,8 +24,6 @@ PATIENCE: Final = 20.0
 """Seconds for one file."""
 
 LEFT_OUT: Final = {
-    "auth/oauth-client-credentials": "it binds clients and authorization servers",
-    "auth/enterprise-managed-authorization": "it binds clients and authorization servers",
     "auth/overview": "an overview",
 }
 """Page of an extension -> the reason it has no chapter."""
@@ -44,7 +42,8 @@ def news(read: Callable[[str], str]) -> Iterator[str]:
     named = re.findall(r"specification/(\d{4}-\d\d-\d\d)", read("docs/docs.json"))
     yield from (f"a new revision: {one}" for one in sorted({*named} - {*rev.ALL}))
     listed = re.findall(r"\]\(/extensions/([a-z/-]+)\)", read("docs/extensions/overview.mdx"))
-    known = {f"{name.removeprefix('ext-')}/overview" for name in EXTENSIONS} | {*LEFT_OUT}
+    chapters = {name.removeprefix("ext-") for name in EXTENSIONS}
+    known = {one if "/" in one else f"{one}/overview" for one in chapters} | {*LEFT_OUT}
     yield from (f"a new extension: {one}" for one in sorted({*listed} - known))
     yield from sentences.changes(read)
 

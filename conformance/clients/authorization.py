@@ -336,6 +336,8 @@ def names_the_server_as_resource(record: Record) -> Iterator[Seen]:
     for n, place, facts in authorization.facts(record, "authorize", "token") if offers else ():
         if offers["foreign"]:
             return  # another clause is about it
+        if "grant" in facts:
+            continue  # the assertion has the resource
         url, said = offers["resource"], str(facts.get("resource", ""))
         near = {url.removesuffix(_split(url).path), url}
         mild = Breach.WARN if said.rstrip("/") in near else None

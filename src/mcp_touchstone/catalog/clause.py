@@ -32,6 +32,9 @@ EXTENSIONS: Final = {
         "skills": "stable/skills.mdx",
         "apps": "2026-01-26/apps.mdx",
     }.items()
+} | {
+    f"ext-auth/{name}": f"https://github.com/modelcontextprotocol/ext-auth/blob/main/specification/draft/{name}.mdx"
+    for name in ("enterprise-managed-authorization", "oauth-client-credentials")
 }
 """Pages of sources that are texts of extensions -> their address."""
 

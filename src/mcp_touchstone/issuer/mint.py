@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import NameOID
 from joserfc import jwt
 from joserfc.errors import JoseError
-from joserfc.jwk import RSAKey
+from joserfc.jwk import ECKey, RSAKey
 
 USERS: Final = ("touchstone-one", "touchstone-two")
 """The two users, by their ``sub``."""
@@ -30,6 +30,11 @@ LONG: Final = 24 * HOUR
 """Seconds until a token expires: longer than a run."""
 
 ALGORITHM: Final = "RS256"
+CLIENTS: Final = "ES256"
+"""Algorithm of the assertions of clients."""
+
+ID_JAG: Final = "oauth-id-jag+jwt"
+"""Type of an identity assertion that is a grant, by the draft of the IETF for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,14 @@ class Mint:
         return dated.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
     def token(
-        self, audience: str | None, scope: str = "", *, user: str = USERS[0], flaw: str = ""
+        self,
+        audience: str | None,
+        scope: str = "",
+        *,
+        user: str = USERS[0],
+        flaw: str = "",
+        kind: str = "at+jwt",
+        **more: str,
     ) -> str:
         """Return an access token.
 
@@ -115,25 +127,31 @@ class Mint:
             scope: its scopes, with blanks between them.
             user: its subject.
             flaw: a name in ``FLAWS``; empty for a good token.
+            kind: its type.
+            more: claims that replace those of an access token.
         """
         row = FLAWS[flaw] if flaw else TokenFlaw()
-        claims: dict[str, Any] = {
-            "iss": self.issuer,
-            "sub": user,
-            "aud": audience,
-            "client_id": CLIENT,
-            "azp": CLIENT,
-            "jti": secrets.token_hex(8),
-            "scope": scope,
-            "iat": 0,
-            "nbf": 0,
-            "exp": LONG,
-        } | dict(row.claims)
+        claims: dict[str, Any] = (
+            {
+                "iss": self.issuer,
+                "sub": user,
+                "aud": audience,
+                "client_id": CLIENT,
+                "azp": CLIENT,
+                "jti": secrets.token_hex(8),
+                "scope": scope,
+                "iat": 0,
+                "nbf": 0,
+                "exp": LONG,
+            }
+            | dict(row.claims)
+            | more
+        )
         if flaw == "revoked":
             self.revoked.add(claims["jti"])
         now = int(datetime.now(UTC).timestamp())
         claims |= {name: now + claims[name] for name in ("iat", "nbf", "exp")}
-        header = {"alg": ALGORITHM, "kid": self._own.kid, "typ": "at+jwt"} | dict(row.header)
+        header = {"alg": ALGORITHM, "kid": self._own.kid, "typ": kind} | dict(row.header)
         filled = [_filled(one, self.issuer, audience or "") for one in (header, claims)]
         header, claims = filled[0], {k: v for k, v in filled[1].items() if v is not None}
         if header.get("jwk"):
@@ -149,6 +167,14 @@ class Mint:
             return None
         return None if claims.get("jti") in self.revoked else claims
 
+    def granted(self, assertion: str, **claims: str) -> str:
+        """Return what is wrong with an identity assertion of ours as a grant; empty if nothing."""
+        found = self.read(assertion)
+        if found is None or jwt.decode(assertion, self._own).header.get("typ") != ID_JAG:
+            return "no identity assertion (ID-JAG) of the identity provider"
+        wrong = [name for name, value in claims.items() if found.get(name) != value]
+        return f"another {wrong[0]}" if wrong else ""
+
     def _signed(self, header: dict[str, Any], claims: dict[str, Any], signer: str) -> str:
         if signer in {"own", "stranger"}:
             key = self._own if signer == "own" else self._stranger
@@ -158,6 +184,33 @@ class Mint:
         secret = self._own.as_pem(private=False)
         made = hmac.new(secret, body.encode(), hashlib.sha256).digest()
         return f"{body}.{_encoded(made) if signer == 'public' else ''}"
+
+
+def client_key() -> Any:
+    """Return a new key of a client, for its assertions."""
+    return ECKey.generate_key("P-256")
+
+
+def assertion_fault(assertion: str, key: Any, client: str, audiences: Sequence[str]) -> str:
+    """Return what is wrong with the assertion of a client (RFC 7523, section 3); empty if nothing.
+
+    Args:
+        key: the key of the client.
+        client: its client id.
+        audiences: the names of the authorization server.
+    """
+    try:
+        claims = jwt.decode(assertion, key, algorithms=[CLIENTS]).claims
+    except (JoseError, ValueError):
+        return f"no JWT with a signature of the client ({CLIENTS})"
+    wanted: Any = {"iss": client, "sub": client}
+    wrong = [f"another {name}" for name in wanted if claims.get(name) != wanted[name]]
+    named = claims.get("aud")
+    if not {*(named if isinstance(named, list) else [named])} & {*audiences}:
+        wrong.append("another aud")
+    if not isinstance(claims.get("exp"), int | float):
+        wrong.append("no exp")
+    return ", ".join(wrong)
 
 
 def _filled(members: dict[str, Any], issuer: str, audience: str) -> dict[str, Any]:

@@ -19,7 +19,16 @@ from mcp_touchstone.http_server.hosts import guard, value_of
 from mcp_touchstone.http_server.refusals import Refusal
 from mcp_touchstone.http_server.responses import Responses
 from mcp_touchstone.http_server.server import HOST, BoundedServer
-from mcp_touchstone.issuer.mint import FLAWS, LONG, USERS, Mint
+from mcp_touchstone.issuer.mint import (
+    CLIENTS,
+    FLAWS,
+    ID_JAG,
+    LONG,
+    USERS,
+    Mint,
+    assertion_fault,
+    client_key,
+)
 
 MOST_BODY: Final = 1 << 16
 KEPT: Final = 100
@@ -57,8 +66,16 @@ BASIC, POST, JWT = "client_secret_basic", "client_secret_post", "private_key_jwt
 PUBLIC: Final = "none"
 """Methods by which a client authenticates at the token endpoint (RFC 7591, section 2)."""
 
+EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
+BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+"""Grants of RFC 8693 and RFC 7523, by which an identity provider manages authorization."""
+
 DOCUMENTS: Final = "client_id_metadata_document_supported"
 """Member of metadata: a client may be named by the URL of its own metadata."""
+
+ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+EXCHANGED: Final = ("audience", "requested_token_type", "subject_token_type")
+"""Parameters of a token exchange that are told."""
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-\"$-~]{1,2000}")
 """A URI without a fragment (OAuth 2.1, section 2.3)."""
@@ -91,6 +108,9 @@ class Issuer:
         upstream: requests to the upstream service: its path, and the tokens of ours in it.
         codes, refreshes: code or refresh token -> the request that it is for.
         clients: client id -> its registration.
+        keys: client id -> the key of its assertions.
+        provider: the identity provider whose assertions it takes.
+        partners: client id at this identity provider -> that of the client elsewhere.
 
     Raises:
         OSError: it cannot listen.
@@ -117,6 +137,9 @@ class Issuer:
         self.codes: dict[str, dict[str, str]] = {}
         self.refreshes: dict[str, dict[str, str]] = {}
         self.clients: dict[str, dict[str, Any]] = {}
+        self.keys: dict[str, Any] = {}
+        self.provider: Issuer | None = None
+        self.partners: dict[str, str] = {}
         if not beside:
             self.server.start()
 
@@ -145,8 +168,17 @@ class Issuer:
         }
 
     def register(self) -> dict[str, str]:
-        """Register a confidential client, which may be sent back to any address."""
-        known = {"client_id": secrets.token_urlsafe(12), "client_secret": secrets.token_urlsafe(24)}
+        """Register a confidential client, which may be sent back to any address.
+
+        It has a secret, or a key where the metadata has assertions only.
+        """
+        known = {"client_id": secrets.token_urlsafe(12)}
+        if self.metadata["token_endpoint_auth_methods_supported"] == [JWT]:
+            self.keys[known["client_id"]] = key = client_key()
+            known |= {"private_key_pem": key.as_pem(private=True).decode()}
+            known |= {"signing_algorithm": CLIENTS}
+        else:
+            known["client_secret"] = secrets.token_urlsafe(24)
         self.clients[known["client_id"]] = {**known, "redirect_uris": None}
         return known
 
@@ -388,7 +420,18 @@ class _Handler(Responses):
                 asked = None
             user = (asked or {}).get("login_hint", USERS[0])
         elif form.get("grant_type") == "client_credentials":
+            if "client_assertion" in form:
+                noted["assertion"] = self._assertion_fault(form)
             self._hear("token", form, **noted)
+            asked = None if noted.get("assertion") else form
+        elif form.get("grant_type") == BEARER and self.issuer.provider:
+            about = {"aud": self.issuer.url, "client_id": form.get("client_id", "")}
+            fault = self.issuer.provider.mint.granted(form.get("assertion", ""), **about)
+            self._hear("token", form, **noted, grant=fault)
+            asked = None if fault else form
+        elif form.get("grant_type") == EXCHANGE and self.issuer.partners:
+            self._exchange(form)
+            return
         else:
             self._json({"error": "unsupported_grant_type"}, 400)
             return
@@ -407,6 +450,33 @@ class _Handler(Responses):
             answer["refresh_token"] = secrets.token_urlsafe(16)
             self.issuer.refreshes[answer["refresh_token"]] = asked
         self._json(answer)
+
+    def _assertion_fault(self, form: dict[str, str]) -> str:
+        """Return what is wrong with the assertion by which a client authenticates."""
+        if form.get("client_assertion_type") != ASSERTION:
+            return "another client_assertion_type"
+        url = self.issuer.url
+        names = (url, f"{url}/token")
+        faults = [
+            assertion_fault(form["client_assertion"], key, client, names)
+            for client, key in self.issuer.keys.items()
+        ]
+        return min(faults, key=len, default="an unknown client")
+
+    def _exchange(self, form: dict[str, str]) -> None:
+        """Exchange the ID token of a user for a grant at another authorization server."""
+        mint, own = self.issuer.mint, form.get("client_id", "")
+        claims = mint.read(form.get("subject_token", "")) or {}
+        known = own in self.issuer.partners and claims.get("aud") == own
+        kinds = {name: form.get(name, "")[:LONGEST_SHOWN] for name in EXCHANGED}
+        self._hear("token", form, known=known, **kinds)
+        if not known:
+            self._json({"error": "invalid_grant"}, 400)
+            return
+        more = {"client_id": self.issuer.partners[own], "resource": form.get("resource", "")}
+        grant = mint.token(form.get("audience"), form.get("scope", ""), kind=ID_JAG, **more)
+        kind = {"issued_token_type": form.get("requested_token_type"), "token_type": "N_A"}
+        self._json({"access_token": grant, **kind})
 
     def _json(self, value: Any, status: int = 200) -> None:
         self._answer(status, json.dumps(value).encode(), "application/json")

@@ -25,6 +25,8 @@ KINDS: Final = {
     **dict.fromkeys(("refreshes", "registered", "state", "stranger"), bool),
     **dict.fromkeys(("metadata", "methods", "places", "redirect_uris", "response"), list),
     **dict.fromkeys(("scopes", "sent"), list),
+    **dict.fromkeys(("assertion", "audience", "grant", "grant_type"), str),
+    **dict.fromkeys(("requested_token_type", "subject_token_type"), str),
     "status": int,
     "verified": bool,
 }
@@ -35,6 +37,7 @@ REQUIRED: Final = {
     "register": ("application_type",),
     "authorize": ("known", "registered", "state", "challenge"),
     "token": ("known",),
+    "exchange": ("known", "requested_token_type", "subject_token_type"),
     "request": ("request", "token"),
 }
 """What our server and our issuer note: place -> the facts that are always there."""

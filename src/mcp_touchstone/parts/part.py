@@ -39,6 +39,9 @@ DROPS: Final = "drops"
 FORGETS: Final = "forgets"
 """The session of the first call is over at the next request."""
 
+BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+"""The grant by an assertion of an identity provider (RFC 7523)."""
+
 ISSUER: Final = "{issuer}"
 """The URL of the first issuer replaces it in metadata and in authorization responses."""
 
@@ -89,8 +92,8 @@ class Protection:
         defaults: whether it is a server of 2025-03-26: no metadata, its own default endpoints, and
             an open ``initialize``.
         moved: paths of the issuer that are redirected to another origin of ours.
-        grant: how a client that the issuer knows already gets a token: ``authorization_code`` or
-            ``client_credentials``; empty for a client that it does not know.
+        grant: how a client that the issuer knows already gets a token: ``authorization_code``,
+            ``client_credentials`` or ``BEARER``; empty for a client that it does not know.
         stranger: whether the metadata names another issuer than the one that knows the client.
         renamed: whether the other issuer has the port of the first one, and another host name.
     """

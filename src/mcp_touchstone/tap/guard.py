@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from mcp_touchstone.http_server.hosts import Headers, value_of
 from mcp_touchstone.http_server.refusals import NO_SESSION, Refusal
-from mcp_touchstone.issuer.server import DOCUMENTS, Issuer
+from mcp_touchstone.issuer.server import BEARER, DOCUMENTS, Issuer
 from mcp_touchstone.parts.part import ISSUER, MOVES, Json, Protection
 from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.http_headers import VERSION
@@ -62,6 +62,26 @@ class Guard:
         if about.grant:
             first = self._issuers[0]
             self.known = {**first.register(), "issuer": first.url, "grant_type": about.grant}
+        if about.grant == BEARER:
+            self._provide(self._issuers[0])
+
+    def _provide(self, issuer: Issuer) -> None:
+        """Begin an identity provider that the issuer trusts, and at which a user has logged in."""
+
+        def hear(place: str, facts: dict[str, Any]) -> None:
+            if place == "token":
+                self._say("exchange", facts)
+
+        provider = Issuer("", hear, self._listen())
+        issuer.provider, own = provider, "touchstone-at-provider"
+        provider.partners[own] = self.known["client_id"]
+        self._issuers.append(provider)
+        self.known |= {
+            "idp_client_id": own,
+            "idp_id_token": provider.mint.token(own, kind="JWT"),
+            "idp_issuer": provider.url,
+            "idp_token_endpoint": f"{provider.url}/token",
+        }
 
     def close(self) -> None:
         """End the issuers."""
@@ -82,6 +102,7 @@ class Guard:
             "defaults": about.defaults,
             "tenant": about.tenant,
             "places": self._current.places,
+            "audience": self._current.url,
             "client_id": self.known.get("client_id", ""),
             "documents": metadata.get(DOCUMENTS, False),
             "methods": metadata["token_endpoint_auth_methods_supported"],

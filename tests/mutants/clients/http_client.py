@@ -136,6 +136,10 @@ LOGIN_FAULTS: Final = {
     "client-auth-application-type-fits": "auth-offline",
     "client-auth-refresh-grant": "auth-offline",
     "client-auth-token-method": "auth-token-basic",
+    "client-auth-machine-authenticated": "auth-machine",
+    "client-auth-assertion": "auth-machine-jwt",
+    "client-auth-exchange": "auth-enterprise",
+    "client-auth-jag": "auth-enterprise",
 }
 """Clause that ``Login`` breaks -> the scenario."""
 
@@ -157,6 +161,7 @@ FURTHER: Final = {
 }
 """Scenario -> the clause whose mutant breaks it there too."""
 
+BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 DOCUMENT: Final = "https://client.example/document.json"
 """The address of the metadata of the client; nothing is there."""
 
@@ -271,7 +276,15 @@ class Login:
 
     def _authorized(self, found: Json, issuer: str) -> str:
         if self._given.get("grant_type") == "client_credentials":
-            return self._redeem(found, {"grant_type": "client_credentials", **self._secrets()})
+            shown = self._secrets()
+            if self._fault == "machine-authenticated":
+                del shown["client_secret"]
+            if "private_key_pem" in self._given:
+                shown = self._assertion(issuer)
+            return self._redeem(found, {"grant_type": "client_credentials", **shown})
+        if self._given.get("grant_type") == BEARER:
+            form = {"grant_type": BEARER, "assertion": self._exchanged(issuer)}
+            return self._redeem(found, form | self._secrets())
         own = self._named(issuer)
         back = f"http://{'elsewhere.invalid' if self._fault == 'redirect-uri' else 'localhost'}/"
         if self._fault == "credentials-bound" and self._clients:
@@ -306,6 +319,34 @@ class Login:
         form |= {"redirect_uri": back, "client_id": self._clients[own], **self._secrets()}
         form["code_verifier"] = "y" * 43 if self._fault == "pkce" else verifier
         return self._redeem(found, form)
+
+    def _assertion(self, issuer: str) -> Json:
+        """Return a signed assertion in place of a secret."""
+        from joserfc import jwk, jwt  # noqa: PLC0415  (for one scenario)
+
+        own, now = self._given["client_id"], int(time.time())
+        audience = "https://elsewhere.invalid" if self._fault == "assertion" else issuer
+        claims = {"iss": own, "sub": own, "aud": audience, "iat": now, "exp": now + 300, "jti": "j"}
+        key = jwk.ECKey.import_key(self._given["private_key_pem"])
+        made = jwt.encode({"alg": self._given["signing_algorithm"]}, claims, key)
+        kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+        return {"client_assertion": made, "client_assertion_type": kind}
+
+    def _exchanged(self, issuer: str) -> str:
+        """Return the assertion of the identity provider for the token of its user."""
+        given = self._given
+        form = {
+            "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+            "requested_token_type": "urn:ietf:params:oauth:token-type:id-jag",
+            "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
+            "subject_token": given["idp_id_token"],
+            "audience": issuer,
+            "resource": issuer if self._fault == "exchange" else self._server,
+            "client_id": given["idp_client_id"],
+        }
+        _, body, _ = self._call("POST", given["idp_token_endpoint"], urlencode(form).encode())
+        found = str(json.loads(body)["access_token"])
+        return given["idp_id_token"] if self._fault == "jag" else found
 
     def _document(self, found: Json) -> str:
         """Return the URL of its document, if that may name it."""
