@@ -11,6 +11,8 @@ from tests.cases import cases
 TEXT = {"type": "string"}
 TEXTS = {"type": "array", "items": TEXT}
 
+NESTED = {("steps", 0, "cmd"): "grep", ("steps", 0, "args"): ["a b", "x"]}
+
 
 def ways(name: str, *needed: str, **properties: Any) -> list[tuple[ArgumentSlot, ...]]:
     schema = {"type": "object", "properties": properties, "required": list(needed)}
@@ -23,6 +25,7 @@ def ways(name: str, *needed: str, **properties: Any) -> list[tuple[ArgumentSlot,
     ({"command_line": TEXT, "cwd": TEXT}, {("command_line",): "grep 'a b' x"}),
     ({"command": TEXT, "args": TEXTS}, {("command",): "grep", ("args",): ["a b", "x"]}),
     ({"program": TEXT, "args": TEXT}, {("program",): "grep", ("args",): "'a b' x"}),
+    ({"steps": {"type": "array", "items": {"properties": {"cmd": TEXT, "args": TEXTS}}}}, NESTED),
     ({"argv": {"type": ["array", "null"], "items": TEXT}}, {("argv",): ["grep", "a b", "x"]}),
 )
 def test_command_is_written_into_the_arguments_for_it(

@@ -120,6 +120,11 @@ ROWS: Final[dict[str, tuple[Run, Word, str]]] = {
         Word.ONLY_IF,
         "the hosts it may reach are limited, or the network is off (it looked for a.example)",
     ),
+    "the network in two ways": (
+        judged(PASSED, has(Power.NETWORK, "it looked for a.example"), has(Power.NETWORK, "get")),
+        Word.ONLY_IF,
+        "the network is off (it looked for a.example; get)",
+    ),
     "files elsewhere": (
         judged(PASSED, has(Power.OUTSIDE)),
         Word.ONLY_IF,
@@ -233,6 +238,16 @@ def test_a_tool_that_runs_code_is_declared_by_its_name(one: dict[str, Any]) -> N
     assert found == (Known.DECLARED, f"by name and arguments: {one['name']}")
 
 
+def test_a_tool_that_runs_the_commands_of_a_list_is_declared() -> None:
+    one = tool("run_pipeline")
+    step = tool("", "name", "cmd")["inputSchema"]
+    one["inputSchema"]["properties"]["steps"] = {"type": "array", "items": step}
+
+    assert known_of(Power.CODE, one) == [
+        (Known.DECLARED, "by name and arguments: run_pipeline"),
+    ]
+
+
 EDITOR: Final = tool("str_replace_editor", "command")
 EDITOR["inputSchema"]["properties"]["command"]["enum"] = ["view", "create"]
 
@@ -265,7 +280,7 @@ def test_what_code_can_do_is_never_said_to_be_tried() -> None:
 
     for power in (Power.NETWORK, Power.OUTSIDE, Power.DELETES, Power.STATE, Power.STAYS):
         assert found[power].known is Known.NOT_TRIED
-        assert found[power].text.endswith("; the code that it runs may")
+        assert found[power].text.startswith("what the code that it runs can do; without that, ")
     assert found[Power.CODE].known is Known.SEEN
 
 
@@ -329,6 +344,7 @@ def test_a_program_that_it_runs_for_itself_runs_nothing_of_the_caller() -> None:
     assert stays == (Known.NOT_SEEN, "none was left when it had ended; beside it ran git")
 
 
+OTHERS: Final = "and for others, by their names no secrets"
 COPY: Final = "and copied the whole environment; what it looks for in that is not seen"
 
 
@@ -337,7 +353,7 @@ COPY: Final = "and copied the whole environment; what it looks for in that is no
     [
         (
             Observed(readers=("Python",), reads=("PORT", "A_API_KEY", "TOKEN")),
-            (Known.SEEN, "it asked for A_API_KEY, TOKEN; it asked for PORT, too"),
+            (Known.SEEN, f"it asked for A_API_KEY, TOKEN; {OTHERS}: PORT"),
         ),
         (
             Observed(readers=("Node.js",), reads=("KEYBOARD",)),

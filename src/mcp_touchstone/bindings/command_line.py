@@ -51,19 +51,22 @@ EVALUATING: Final = frozenset({"eval", "evaluate", "repl", "shell", "bash", "ter
 def ways_to_run(tool: Mapping[str, Any]) -> Iterator[tuple[ArgumentSlot, ...]]:
     """Yield the arguments that may take a command: one, or two for the program and its arguments.
 
-    If the name of a tool suggests that it runs programs, any argument may take the command.
+    They may be members of other arguments, as ``steps[0].cmd``. If the name of a tool suggests that
+    it runs programs, any argument may take the command.
     """
     schema = tool.get("inputSchema")
-    known = {pointer[0]: pointer for pointer in texts(schema) if len(pointer) <= 2}  # noqa: PLR2004
-    commands = [name for name in known if COMMANDS & {*words(str(name))}]
+    known = {_argument(pointer): pointer for pointer in texts(schema)}
+    commands = [name for name in known if COMMANDS & _last_words(name)]
     if not commands and RUNNING & {*words(tool["name"])}:
         folders = {slot.pointer for slot in slots(schema) if slot.role in FOLDERS}
-        commands = [n for n in known if n in required(schema) and known[n] not in folders]
+        needed = [(name,) for name in required(schema)]
+        commands = [n for n in known if n in needed and known[n] not in folders]
     for name in commands:
         command = ArgumentSlot(known[name], ArgumentRole.COMMAND, needed=True)
         if not _is_list(known[name]):
             for other, pointer in known.items():
-                if other != name and OTHERS & {*words(str(other))}:
+                is_beside = other != name and other[:-1] == name[:-1]
+                if is_beside and OTHERS & _last_words(other):
                     yield command, ArgumentSlot(pointer, ArgumentRole.WORDS, needed=True)
         yield (command,)
 
@@ -71,10 +74,10 @@ def ways_to_run(tool: Mapping[str, Any]) -> Iterator[tuple[ArgumentSlot, ...]]:
 def code_slots(tool: Mapping[str, Any]) -> Iterator[ArgumentSlot]:
     """Yield the arguments that may take a program text, those with the plainest names first."""
     schema = tool.get("inputSchema")
-    plain = [pointer for pointer in texts(schema) if len(pointer) == 1]
-    known = COMMANDS | CODE
-    named = [p for p in plain if known & {*words(str(p[0]))}]
-    named += [p for p in plain if p not in named and QUERIES & {*words(str(p[0]))}]
+    known = [pointer for pointer in texts(schema) if not _is_list(pointer)]
+    plain = [pointer for pointer in known if len(pointer) == 1]
+    named = [p for p in known if (COMMANDS | CODE) & _last_words(p)]
+    named += [p for p in plain if p not in named and QUERIES & _last_words(p)]
     if not named and (RUNNING | EVALUATING | CODE) & {*words(tool["name"])}:
         named = [p for p in plain if p[0] in required(schema)]
     for pointer in named:
@@ -95,7 +98,8 @@ def says_it_runs(tool: Mapping[str, Any]) -> bool:
         word
         for pointer, leaf in leaves
         if not {"enum", "const", "oneOf"} & {*leaf}
-        for word in words(str(pointer[0]))
+        for part in pointer
+        for word in words(str(part))
     }
     takes = bool(free & (COMMANDS | CODE))
     return bool(free & {"sql"}) or (
@@ -139,6 +143,15 @@ def split(line: str) -> list[str]:
         return list(lexer)
     except ValueError:  # a quote without an end
         return line.split(" ")
+
+
+def _argument(pointer: Pointer) -> Pointer:
+    """Return the path of an argument: that of the list, for one of its elements."""
+    return pointer[:-1] if _is_list(pointer) else pointer
+
+
+def _last_words(pointer: Pointer) -> set[str]:
+    return {*words(str(pointer[-1]))}
 
 
 def _is_list(pointer: Pointer) -> bool:

@@ -130,7 +130,8 @@ def _as_code(one: Ability) -> Ability:
     """Return an ability of a server that runs code: what the code can do was not tried."""
     if one.power not in _OF_CODE or one.known is not Known.NOT_SEEN:
         return one
-    return Ability(one.power, Known.NOT_TRIED, f"{one.text}; the code that it runs may")
+    text = f"what the code that it runs can do; without that, {one.text}"
+    return Ability(one.power, Known.NOT_TRIED, text)
 
 
 _Found = Iterator[tuple[Known, str, str]]
@@ -248,7 +249,8 @@ def _secrets(facts: Facts) -> _Found:
     others = [name for name in seen.reads if name not in kept]
     parts = [f"it asked for {_names(kept, VARIABLES)}"] if kept else []
     parts += [f"its messages name {_names(facts.needed)}"] if facts.needed else []
-    parts += [f"it asked for {_names(others, VARIABLES)}, too"] if kept and others else []
+    rest = f"and for others, by their names no secrets: {_names(others, VARIABLES)}"
+    parts += [rest] if kept and others else []
     if parts:
         way = "" if facts.started else "--env NAME=VALUE"
         yield Known.SEEN, "; ".join(parts), way

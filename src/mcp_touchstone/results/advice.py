@@ -116,8 +116,8 @@ def _conditions(run: Run) -> Iterator[str]:
     for found in _open(run, Severity.MEDIUM, Severity.LOW):
         yield f"you accept that {found}"
     for power, condition in _CONDITIONS.items():
-        for one in _had(run, power):
-            yield f"{condition} ({one.text})"
+        if had := [one.text for one in _had(run, power)]:
+            yield f"{condition} ({'; '.join(had)})"
 
 
 _CONDITIONS: Final = {
