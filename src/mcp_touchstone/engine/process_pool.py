@@ -289,9 +289,9 @@ class ProcessPool:
     def _end(self, connection: Connection, *, polite: bool | None) -> Ending:
         try:
             revision, asked = connection.transcript.revision, connection.transcript.session.asked
-            is_idle = all(one.answers for one in asked)
+            is_idle = all(one.answers for one in asked)  # or it was not asked anything
             owes = any(not (one.answers or one.cancelled) for one in asked)
-            if is_idle and not (self._closed or self.pace.spins):
+            if asked and is_idle and not (self._closed or self.pace.spins):
                 self._look(connection)
             is_judged = self.judges_traffic and self.is_judged(connection)
             if is_judged and polite is None:
