@@ -51,6 +51,15 @@ class EndsAtManyItems(CountsItems, trips={"amplification-arguments"}):
         return super().count(items)
 
 
+class EndsAtAList(CountsItems, trips=set()):
+    """Ends if the URI of a resource is a list, a short one too."""
+
+    def other(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        if isinstance(params.get("uri"), list):
+            os._exit(1)
+        return None
+
+
 class NamesEveryMember(CountsItems, trips={"amplification-requests"}):
     """Has a sentence for each unknown member of params."""
 
