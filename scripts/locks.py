@@ -1,4 +1,4 @@
-"""Write the locks: versions with hashes of what the action, the image and the release install.
+"""Write the locks: versions with hashes of what the action, the images and the release install.
 
     pip install uv; python scripts/locks.py [--upgrade]
 
@@ -19,10 +19,13 @@ OLDEST: Final = "3.11"
 def wanted(project: dict[str, Any]) -> dict[str, list[str]]:
     """Return the direct requirements of each lock, from the content of pyproject.toml."""
     backend = project["build-system"]["requires"]
+    needed = [*project["project"]["dependencies"], *backend]
+    extras = project["project"]["optional-dependencies"]
     return {
-        "action": [*project["project"]["dependencies"], *backend],
+        "action": needed,
         "build": ["build", *backend],
-        "cedarscript": project["project"]["optional-dependencies"]["cedarscript"],
+        "cedarscript": extras["cedarscript"],
+        "checker": [*needed, *extras["http-auth"], *extras["sign"], "uv"],
     }
 
 

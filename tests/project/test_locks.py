@@ -62,3 +62,8 @@ def test_release_and_image_install_from_a_lock_with_hashes() -> None:
     assert re.findall(r"pip install (.*);", image) == [
         f'--no-cache-dir {hashed} "/tmp/locks/$EXTRA.txt"'
     ]
+    checker = (ROOT / ".ci" / "install-checker").read_text("utf-8")
+    assert re.findall(r"\$pip (.*)", checker) == [
+        f"{hashed} locks/checker.txt",
+        "--no-deps --no-build-isolation .",
+    ]

@@ -1,4 +1,4 @@
-"""The package of npm: it runs the Python program of its own version, and downloads nothing."""
+"""The package of npm: it runs the program of its own version, and downloads nothing."""
 
 import json
 import os
@@ -63,7 +63,18 @@ def test_it_has_the_version_of_the_program() -> None:
     assert json.loads((PACKAGE / "package.json").read_text("utf-8"))["version"] == __version__
 
 
-@pytest.mark.parametrize(("name", "before"), [("uvx", []), ("pipx", ["run"])])
+MOUNTED: Final = ["--user", f"{os.getuid()}:{os.getgid()}", "-v", f"{Path.cwd()}:/work"]
+IMAGE: Final = f"ghcr.io/owner/mcp-touchstone:{__version__}"
+
+
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [
+        ("uvx", [WANTED]),
+        ("pipx", ["run", WANTED]),
+        ("docker", ["run", "--rm", "-i", *MOUNTED, IMAGE]),
+    ],
+)
 def test_it_runs_the_program_and_returns_its_status(
     script: Path, tmp_path: Path, name: str, before: list[str]
 ) -> None:
@@ -72,15 +83,15 @@ def test_it_runs_the_program_and_returns_its_status(
         said, error = process.communicate(timeout=60)
 
     assert (process.returncode, error) == (3, "")
-    assert said == f"{[*before, WANTED, 'check', '--', 'a b']}\n"
+    assert said == f"{[*before, 'check', '--', 'a b']}\n"
 
 
-def test_without_uvx_and_pipx_it_says_what_it_needs(script: Path, tmp_path: Path) -> None:
+def test_without_a_program_to_run_it_says_what_it_needs(script: Path, tmp_path: Path) -> None:
     with start(script, tmp_path) as process:
         said, error = process.communicate(timeout=60)
 
     assert (process.returncode, said, error.count("\n")) == (2, "", 1)
-    assert "uvx or pipx" in error
+    assert "uvx, pipx or docker" in error
 
 
 def test_it_ends_the_program_when_it_is_ended(script: Path, tmp_path: Path) -> None:

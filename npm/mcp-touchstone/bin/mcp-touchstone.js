@@ -1,18 +1,24 @@
 #!/usr/bin/env node
-// Runs the Python program of the same version with uvx, or else with pipx.
+// Runs the Python program of the same version with uvx, or else with pipx, or else in its image.
 "use strict";
 
 const { spawn } = require("node:child_process");
 const { constants } = require("node:os");
-const { version } = require("../package.json");
+const { repository, version } = require("../package.json");
 
 const wanted = `mcp-touchstone==${version}`;
-const ways = [["uvx", wanted], ["pipx", "run", wanted]];
+const image = `ghcr.io/${repository.replace(/^github:/, "").toLowerCase()}:${version}`;
+const user = `${process.getuid?.() ?? 10001}:${process.getgid?.() ?? 10001}`;
+const ways = [
+  ["uvx", wanted],
+  ["pipx", "run", wanted],
+  ["docker", "run", "--rm", "-i", "--user", user, "-v", `${process.cwd()}:/work`, image],
+];
 
 function run() {
   const way = ways.shift();
   if (way === undefined) {
-    console.error("mcp-touchstone: it needs uvx or pipx on PATH; https://docs.astral.sh/uv/ has uvx");
+    console.error("mcp-touchstone: it needs uvx, pipx or docker on PATH; https://docs.astral.sh/uv/ has uvx");
     process.exit(2);
   }
   const [program, ...before] = way;
