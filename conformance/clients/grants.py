@@ -9,6 +9,7 @@ from mcp_touchstone.suite import Breach, Record, Seen, ambient, authorization, b
 
 METHODS = "token_endpoint_auth_methods_supported"
 JAG = "urn:ietf:params:oauth:token-type:id-jag"
+SLASH = "a slash behind aud"
 SUBJECTS = (
     "urn:ietf:params:oauth:token-type:id_token",
     "urn:ietf:params:oauth:token-type:saml2",
@@ -45,7 +46,8 @@ def shows_what_it_is(record: Record) -> Iterator[Seen]:
         if "assertion" in facts:
             fault = facts["assertion"]
             expected = "a signed JWT with the client id as iss and sub, the issuer as aud, and exp"
-            yield Seen("client-auth-assertion", not fault, n, expected, fault)
+            mild = Breach.WARN if fault == SLASH else None
+            yield Seen("client-auth-assertion", not fault, n, expected, fault, mild=mild)
         if "grant" in facts and asked:
             fault = facts["grant"]
             expected = "the assertion that the identity provider gave for this issuer and client"

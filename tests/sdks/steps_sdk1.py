@@ -10,7 +10,11 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 from mcp import ClientSession, StdioServerParameters, types
 from mcp.client.auth import OAuthClientProvider
-from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+from mcp.client.auth.extensions.client_credentials import (
+    ClientCredentialsOAuthProvider,
+    PrivateKeyJWTOAuthProvider,
+    SignedJWTParameters,
+)
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
@@ -71,6 +75,15 @@ def login(url: str) -> OAuthClientProvider:
     memory = Memory()
     known = {name: CONTEXT[name] for name in ("client_id", "client_secret") if name in CONTEXT}
     bound = {"issuer": CONTEXT["issuer"]} if "STEPS_ISSUER" in os.environ and known else {}
+    if "private_key_pem" in CONTEXT:
+        own, key = CONTEXT["client_id"], CONTEXT["private_key_pem"]
+        signed = SignedJWTParameters(
+            issuer=own,
+            subject=own,
+            signing_key=key,
+            signing_algorithm=CONTEXT["signing_algorithm"],
+        )
+        return PrivateKeyJWTOAuthProvider(url, memory, own, signed.create_assertion_provider())
     if CONTEXT.get("grant_type") == "client_credentials":
         return ClientCredentialsOAuthProvider(url, memory, **known, **bound)
     about = OAuthClientMetadata(client_name="steps", redirect_uris=["http://localhost:3000/back"])  # type: ignore[list-item]

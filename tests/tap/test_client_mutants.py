@@ -11,7 +11,7 @@ from mcp_touchstone.parts.scenarios import scenarios
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.wire.http_headers import mark_fault
 from tests.mutants.clients.client import Mutant
-from tests.mutants.clients.http_client import FAULTS, FURTHER, OTHER_METHOD, PORT_ONLY
+from tests.mutants.clients.http_client import FAULTS, FURTHER, OTHER_METHOD, PORT_ONLY, SLASH
 from tests.mutants.clients.judged import outcomes, over_http
 from tests.mutants.clients.rows import MUTANTS, NAMELESS, TOOLS, refuses
 
@@ -73,14 +73,21 @@ def test_a_client_compares_an_issuer_that_was_not_promised(tmp_path: Path) -> No
     assert over_http("none", part, tmp_path / "good")[clause] is Outcome.PASS
 
 
-@pytest.mark.parametrize("scenario", ["auth-token-basic", "auth-token-post"])
-def test_a_client_that_shows_itself_by_another_method_gets_a_warning(
-    scenario: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("fault", "scenario", "clause"),
+    [
+        (OTHER_METHOD, "auth-token-basic", "client-auth-token-method"),
+        (OTHER_METHOD, "auth-token-post", "client-auth-token-method"),
+        (SLASH, "auth-machine-jwt", "client-auth-assertion"),
+    ],
+)
+def test_a_client_that_shows_itself_almost_as_it_should_gets_a_warning(
+    fault: str, scenario: str, clause: str, tmp_path: Path
 ) -> None:
-    found = over_http(OTHER_METHOD, scenario, tmp_path)
+    found = over_http(fault, scenario, tmp_path)
 
-    assert broken(found) == {"client-auth-token-method"}
-    assert found["client-auth-token-method"] is Outcome.WARN
+    assert broken(found) == {clause}
+    assert found[clause] is Outcome.WARN
 
 
 def test_a_client_may_log_in_for_each_session(

@@ -33,6 +33,7 @@ ALGORITHM: Final = "RS256"
 CLIENTS: Final = "ES256"
 """Algorithm of the assertions of clients."""
 
+SLASH: Final = "a slash behind aud"
 ID_JAG: Final = "oauth-id-jag+jwt"
 """Type of an identity assertion that is a grant, by the draft of the IETF for that."""
 
@@ -206,8 +207,10 @@ def assertion_fault(assertion: str, key: Any, client: str, audiences: Sequence[s
     wanted: Any = {"iss": client, "sub": client}
     wrong = [f"another {name}" for name in wanted if claims.get(name) != wanted[name]]
     named = claims.get("aud")
-    if not {*(named if isinstance(named, list) else [named])} & {*audiences}:
-        wrong.append("another aud")
+    given = {one for one in (named if isinstance(named, list) else [named]) if isinstance(one, str)}
+    if not given & {*audiences}:
+        near = {one.removesuffix("/") for one in given} & {*audiences}
+        wrong.append(SLASH if near else "another aud")
     if not isinstance(claims.get("exp"), int | float):
         wrong.append("no exp")
     return ", ".join(wrong)

@@ -165,6 +165,9 @@ BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 DOCUMENT: Final = "https://client.example/document.json"
 """The address of the metadata of the client; nothing is there."""
 
+SLASH: Final = "slash"
+"""A fault that only an assertion shows."""
+
 OTHER_METHOD: Final = "other-method"
 """A fault that only an issuer with one method of token requests shows."""
 
@@ -325,7 +328,8 @@ class Login:
         from joserfc import jwk, jwt  # noqa: PLC0415  (for one scenario)
 
         own, now = self._given["client_id"], int(time.time())
-        audience = "https://elsewhere.invalid" if self._fault == "assertion" else issuer
+        other = {"assertion": "https://elsewhere.invalid", SLASH: f"{issuer}/"}
+        audience = other.get(self._fault, issuer)
         claims = {"iss": own, "sub": own, "aud": audience, "iat": now, "exp": now + 300, "jti": "j"}
         key = jwk.ECKey.import_key(self._given["private_key_pem"])
         made = jwt.encode({"alg": self._given["signing_algorithm"]}, claims, key)
