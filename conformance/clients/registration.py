@@ -5,7 +5,6 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_touchstone.suite import (
@@ -70,11 +69,11 @@ parts.protected(
 )
 
 
-def _named(record: Record) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def _named(record: Record) -> Iterator[tuple[int, str]]:
     """Yield the client ids of authorization requests to the issuer that the server names."""
     for n, _, facts in authorization.facts(record, "authorize"):
         if not facts.get("issuer"):
-            yield n, str(facts.get("client_id", "")), facts
+            yield n, str(facts.get("client_id", ""))
 
 
 def _is_url(client_id: str) -> bool:
@@ -88,7 +87,7 @@ def chooses_the_first_kind_of_client_id(record: Record) -> Iterator[Seen]:
     given, documents = asked.get("client_id"), asked.get("documents")
     if documents is None or asked.get("stranger"):  # older recordings lack it
         return
-    for n, own, _ in _named(record):
+    for n, own in _named(record):
         actual = f"client_id {brief(own, 60)}"
         if given:
             expected = "the client_id that the client was given for this issuer"
@@ -104,7 +103,7 @@ def chooses_the_first_kind_of_client_id(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-document-url")
 def names_a_document_by_a_fit_url(record: Record) -> Iterator[Seen]:
     """A client id that is a URL has https and a path, and nothing that a document may not have."""
-    for n, own, _ in _named(record):
+    for n, own in _named(record):
         if _is_url(own):
             wrong = _wrong_in(own)
             expected = "https, a path, and no user, fragment or dots as a segment"
