@@ -89,7 +89,7 @@ def answer(method: str, params: dict[str, Any]) -> Any:
             "capabilities": {"tools": {}},
             "serverInfo": {"name": "golden", "version": version},
         }
-    if method == "ping":
+    if method == "ping" and "refuses-pings" not in FEATURES:
         return {}
     if method == "tools/list":
         return {"tools": tools(listing=True)}

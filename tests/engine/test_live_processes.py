@@ -47,8 +47,9 @@ def test_server_that_spins_after_each_call_has_few_processes_and_one_note(
     monkeypatch.setattr(process, "launched", live)
     monkeypatch.setattr(process_pool, "PATIENT", 1)
     command = hostile("spins_after_each_call", ROOT, ".", kind)
-    select = ("traversal-*", "deny-*", "links-*")
-    choice = Choice(select=select, revisions=(rev.LATEST_LEGACY,), jobs=JOBS, repeats=0)
+    choice = Choice(
+        select=("traversal-*", "deny-*"), revisions=(rev.LATEST_LEGACY,), jobs=JOBS, repeats=0
+    )
 
     run = judge(Target(command=command), load(SECURITY), choice)
 

@@ -159,8 +159,7 @@ def test_file_of_an_unknown_chapter_is_named(
 def run(pytester: pytest.Pytester, folder: Path, *words: str, loud: bool = False) -> Any:
     server = shlex.join([*SERVER, *(["loud"] if loud else [])])
     options = ["--mcp-server", server, "--mcp-select", "ping", "--mcp-golden", str(folder)]
-    command = [sys.executable, "-m", "pytest", *LEAN, "-q", *options, *words]
-    return pytester.run(*command)
+    return pytester.runpytest_inprocess(*LEAN[:2], "-q", *options, *words)
 
 
 def test_pytest_item_prints_differences_and_update_records_them(

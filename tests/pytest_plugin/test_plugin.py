@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from mcp_touchstone.target.target import ROOT
 from tests.cases import cases
 from tests.conftest import HERE, LEAN, mutant_command
 from tests.tap import test_drive
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.slow
 
 SOUND = shlex.join([*mutant_command("SaysNothingWrong")])
 SICK = shlex.join(mutant_command("RefusesPings"))
+SMALL = (sys.executable, "-S", str(HERE / "golden_server.py"), ROOT)
 Run = Callable[..., pytest.RunResult]
 NODE = "conformance/basic/ping.py::answers_a_ping"
 JUDGED = "mcp-touchstone::the_server_can_be_judged"
@@ -24,16 +26,24 @@ IDS = "conformance/clients/messages.py::gives_its_requests_unique_ids"
 
 @pytest.fixture
 def run(pytester: pytest.Pytester) -> Run:
-    """Run pytest as a user would: a process of its own, in the user's folder."""
+    """Run pytest in the user's folder, in this process or ``apart`` as a user would.
+
+    A process of its own is what a hostile configuration, workers, own output streams and a warning
+    need: in this process each warning is an error. It costs much more: an interpreter, its imports,
+    and servers that are not forked.
+    """
 
     def run(
-        *arguments: str, server: str = SOUND, select: Sequence[str] = ("answers_a_ping",)
+        *arguments: str,
+        server: str = SOUND,
+        select: Sequence[str] = ("answers_a_ping",),
+        apart: bool = False,
     ) -> pytest.RunResult:
-        words = [word for name in select for word in ("--mcp-select", name)]
-        command = [sys.executable, "-m", "pytest", *LEAN, *arguments]
-        if server:
-            command += ["--mcp-server", server]
-        return pytester.run(*command, *words)
+        words = [*arguments, *(["--mcp-server", server] if server else [])]
+        words += [word for name in select for word in ("--mcp-select", name)]
+        if apart:
+            return pytester.run(sys.executable, "-m", "pytest", *LEAN, *words)
+        return pytester.runpytest_inprocess("-p", "no:cacheprovider", *words)
 
     return run
 
@@ -41,7 +51,7 @@ def run(pytester: pytest.Pytester) -> Run:
 def test_scenarios_run_beside_the_users_own_tests(run: Run, pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_mine="def test_mine(): pass")
 
-    result = run("-v", select=["answers_a_ping"])
+    result = run("-v", server=shlex.join(SMALL), apart=True)
 
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["test_mine.py::test_mine PASSED*", f"{NODE} PASSED*"])
@@ -67,7 +77,8 @@ def test_strict_does_not_fail_a_clause_without_a_threshold(run: Run) -> None:
     """The specification gives ping-not-excessive no threshold, so it remains a warning."""
     server = shlex.join(mutant_command("PingsAllTheTime"))
 
-    assert run("--mcp-strict", server=server, select=["ping"]).ret == 0
+    words = ("--mcp-strict", "--mcp-revision", "2025-11-25")
+    assert run(*words, server=server, select=["ping"], apart=True).ret == 0
 
 
 def test_quick_option_skips_slow_scenarios(run: Run) -> None:
@@ -89,10 +100,9 @@ def test_keyword_and_last_failed_options_select_scenarios(
     run: Run, pytester: pytest.Pytester
 ) -> None:
     words = ["--mcp-server", SICK, "--mcp-select", "ping", "--mcp-revision", "2025-11-25"]
-    command = [sys.executable, "-m", "pytest", *words]
-    first = pytester.run(*command)
-    again = pytester.run(*command, "--lf", "-v")
-    keyword = pytester.run(*command, "-k", "not answers_a_ping")
+    first = pytester.runpytest_inprocess(*words)
+    again = pytester.runpytest_inprocess(*words, "--lf", "-v")
+    keyword = pytester.runpytest_inprocess(*words, "-k", "not answers_a_ping")
 
     assert first.parseoutcomes()["failed"] == 1
     again.assert_outcomes(failed=1)
@@ -105,7 +115,7 @@ def test_progress_is_shown_while_a_server_is_judged(
     run: Run, pytester: pytest.Pytester, words: tuple[str, ...], shown: bool
 ) -> None:
     pytester.makeconftest("import mcp_touchstone.report.progress as p\np.HEARTBEAT = 0.01\n")
-    done = run(*words)
+    done = run(*words, server=shlex.join(SMALL), apart=True)
 
     assert bool(re.search(r"(?m)^mcp-touchstone: \d+ s: \d+/\S+", done.stdout.str())) is shown
 
@@ -129,8 +139,9 @@ def test_xdist_gives_the_same_outcomes(run: Run, pytester: pytest.Pytester) -> N
     pytester.makepyfile(test_mine="def test_a(): pass\ndef test_b(): pass")
 
     words = ("--mcp-revision", "2025-11-25")
-    result = run("-n", "3", *words, server=SICK, select=["ping", "stdio"])
-    alone = run(*words, server=SICK, select=["ping", "stdio"])
+    server, select = shlex.join([*SMALL, "refuses-pings"]), ["ping", "stdio"]
+    result = run("-n", "2", *words, server=server, select=select, apart=True)
+    alone = run(*words, server=server, select=select, apart=True)
 
     assert result.parseoutcomes() == alone.parseoutcomes()
     assert result.ret == 1
@@ -156,7 +167,7 @@ def test_fixtures_give_a_live_session(run: Run, pytester: pytest.Pytester) -> No
         """
     )
 
-    result = run("-W", "error", "test_mine.py", select=["answers_a_ping"])
+    result = run("-W", "error", "test_mine.py", apart=True)
 
     result.assert_outcomes(passed=4)
 
@@ -260,7 +271,7 @@ def test_hostile_user_configurations_change_nothing(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
-    result = run("-v", "-rA", select=["answers_a_ping"])
+    result = run("-v", "-rA", server=shlex.join(SMALL), apart=True)
 
     result.stdout.fnmatch_lines([f"{NODE} PASSED*"])
 
@@ -360,7 +371,8 @@ def test_server_that_does_not_start_is_one_failure(run: Run, server: str, said: 
 
 
 def test_workers_report_a_server_that_does_not_start_once(run: Run) -> None:
-    result = run("-n", "2", "-rfs", server="{python} -c print(1)", select=["ping"])
+    server = "{python} -S -c print(1)"
+    result = run("-n", "2", "-rfs", server=server, select=["ping"], apart=True)
 
     result.stdout.fnmatch_lines([f"FAILED {JUDGED} - BROKEN*"])
     assert result.parseoutcomes()["failed"] == 1
@@ -483,7 +495,7 @@ def test_no_output_of_pytest_contains_a_secret(
     )
     server = shlex.join([sys.executable, "prints.py", "--token", planted[0]])
 
-    result = run("-v", "--junit-xml=junit.xml", server=server, select=["stdio"])
+    result = run("-v", "--junit-xml=junit.xml", server=server, select=["stdio"], apart=True)
 
     printed = "\n".join([result.stdout.str(), (pytester.path / "junit.xml").read_text("utf-8")])
     assert "--token HIDDEN-SECRET_ARGUMENT_1" in printed

@@ -8,16 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.api import live_server
-from mcp_touchstone.catalog import loader
-from mcp_touchstone.pytest_plugin import collect
 from tests.cases import cases
 from tests.conftest import HERE, mutant_command
 
 pytestmark = pytest.mark.slow
-
-KEPT = (live_server, collect, loader.load(), loader.load("security"))
-"""Loaded before any in-process run, as pytester removes the modules that a run has imported."""
 
 Run = Callable[..., pytest.RunResult]
 PING = "conformance/basic/ping.py::answers_a_ping"
