@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from mcp_touchstone.catalog import loader as catalog
+from mcp_touchstone.catalog.loader import CLIENTS, GATEWAYS
 from mcp_touchstone.cli import main
 from mcp_touchstone.config.parser import DESCRIPTION, parse
 from mcp_touchstone.config.settings import FIELDS, OPTIONS, layer, words
@@ -21,7 +23,7 @@ from mcp_touchstone.config.toml_keys import KEYS
 from mcp_touchstone.engine import load
 from mcp_touchstone.pytest_plugin.options import ALL
 from mcp_touchstone.target.server_settings import ServerSettings
-from mcp_touchstone.target.target import Target
+from mcp_touchstone.target.target import ROOT, Target
 from tests.config.test_config import SAME
 from tests.conftest import HERE
 from tests.fleets import SERVER as SMALL
@@ -73,7 +75,7 @@ def test_options_of_a_command_line_are_printed_and_read_back() -> None:
     }
 
 
-SERVER = (sys.executable, "-m", "mcp_touchstone", "serve", "--root", "{root}")
+SERVER = (sys.executable, "-S", str(HERE / "toy_server.py"), ROOT, "read", "note", "hello")
 ONE = ("--revision", "2025-11-25")
 PING = (*ONE, "--select", "ping-empty-response", "--examples", "0")
 STARTED = (
@@ -82,14 +84,11 @@ STARTED = (
     *("--root-from", "seed", "--world", "world", "--timeout", "60"),
 )
 USED = (
-    *("--call", 'file_read={"path": "README.md"}', "--resource", "workspace:///README.md"),
-    *("--prompt", "git_workflow", "--bindings", 'read={"tool": "file_read", "path": "path"}'),
+    *("--call", 'read={"path": "README.md"}', "--resource", "note:///1", "--prompt", "hello"),
+    *("--bindings", 'read={"tool": "read", "path": "path"}'),
 )
 BOXED = ("--sandbox", "auto", "--online", "--root-size", "64")
-SMALL_OVER_HTTP = (
-    *(sys.executable, "-m", "mcp_touchstone", "bridge", "--port", "{port}", "--"),
-    *(sys.executable, "-c", SMALL),
-)
+SMALL_OVER_HTTP = (sys.executable, "-S", str(HERE / "session_server.py"), "{port}")
 HTTP = (
     *("--http", "http://127.0.0.1:{port}/mcp", "--header", "X-Key=env:HOME", "--ca-file", "ca.pem"),
     *("--token-command", "echo one", "--other-token-command", "echo two"),
@@ -290,13 +289,16 @@ def test_every_option_in_the_help_of_a_command_can_succeed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(load, "CALLS", 64)
+    for suite, part in ((GATEWAYS, "contents"), (CLIENTS, "tools_call")):
+        registry = catalog.load(suite)
+        monkeypatch.setattr(registry, "parts", {part: registry.parts[part]})
     for folder in ("seed", "world", "work"):
         (tmp_path / folder).mkdir()
     (tmp_path / "seed" / "README.md").write_text("hello\n")
     (tmp_path / "ca.pem").write_text(CERTIFICATE)
     (tmp_path / "osv.json").write_text('{"results": []}')
     (tmp_path / "record.json").write_text(json.dumps(record()))
-    (tmp_path / "npx").write_text(f"#!{sys.executable}\n{SMALL}")
+    (tmp_path / "npx").write_text(f"#!{sys.executable} -S\n{SMALL}")
     (tmp_path / "npx").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     client = json.dumps([*GOOD[1:], "{server}"])
