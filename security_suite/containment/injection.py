@@ -111,6 +111,8 @@ EXPECTED: Final = "nothing is made outside, no byte from there comes back"
 
 NO_TEXT: Final = "no tool that may be called takes a text that it does not run"
 
+ONLY_WRITTEN: Final = "the tools that may be called only write the texts that they take"
+
 TOTAL: Final = 150.0
 """Seconds a threat may take, shared by the tools."""
 
@@ -156,10 +158,12 @@ def _fire(
 ) -> None:
     """Put the payloads of each class into every text, except texts of the given roles."""
     session.begin()
-    targets = [*_bound(session), *_others(session)]
+    everywhere = [*_bound(session), *_others(session)]
+    skipped = frozenset.intersection(*groups.values())
+    targets = [one for one in everywhere if {*one.texts.values()} - skipped]
     if not targets:
-        session.judge.unseen(threat, NO_TEXT)
-        session.judge.unseen(ENDED, NO_TEXT)
+        for unseen in (threat, ENDED):
+            session.judge.unseen(unseen, ONLY_WRITTEN if everywhere else NO_TEXT)
         return
     budget = TimeBudget(max(LEAST, min(PURSE, TOTAL / max(1, len(targets)))))
     looker, aside = _Looker(session), set[str]()

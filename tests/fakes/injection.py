@@ -39,6 +39,17 @@ class SortsAfterOptions(Guard, families=("injection",)):
         return done.stdout
 
 
+class AddsNotes(Guard, families=("injection",), tools=("add_note",)):
+    """Keeps texts, and takes nothing else."""
+
+    schemas = MappingProxyType({"add_note": takes(text=STRING) | {"required": ["text"]}})
+
+    def add_note(self, text: str) -> str:
+        with Path(self.root, "notes.txt").open("a", encoding="utf-8") as notes:
+            notes.write(f"{' '.join(text.split())}\n")
+        return "added"
+
+
 class Greps(SortsAfterOptions, tools=("read_file", "list_directory", "search_file")):
     """Searches with a shell, with correct quotes around every argument."""
 
