@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from rich.console import Console
 
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.sdk import NPM, PackageOrigin
 from mcp_touchstone.discovery.origin import IMAGE, digests, origin
 from mcp_touchstone.golden import lock_file
 from mcp_touchstone.report import html, machine, markdown, reread
+from mcp_touchstone.report.terminal import Terminal
 from mcp_touchstone.results.lock import ChangeKind, LockChange, Locked
 from mcp_touchstone.results.run import Conclusion, Run
 from mcp_touchstone.results.verdict import Outcome
@@ -220,3 +222,17 @@ def test_changes_fail_the_gate_and_are_in_each_report(tmp_path: Path) -> None:
     assert reread.read(path).locked == run.locked
     assert "&lt;old&gt; → &lt;new&gt;" in html.render(run)
     assert "**rug pull** tools.a.description" in markdown.render(run)
+    assert "### Changed since touchstone.lock" in markdown.render(run)
+
+
+def test_a_note_alone_is_no_change(capsys: pytest.CaptureFixture[str]) -> None:
+    found = {("ping-empty-response", "2025-11-25"): Outcome.PASS}
+    locked = Locked("touchstone.lock", "x", (), "other options than at the approval")
+    run = run_of(found, {"scenario": "s"}, locked=locked)
+    Terminal(Console()).finish(run)
+
+    said = capsys.readouterr().out
+    assert "UNCHANGED  since touchstone.lock\n  note       other options than" in said
+    for text in (html.render(run), markdown.render(run)):
+        assert "Unchanged since touchstone.lock" in text
+        assert "Changed since" not in text

@@ -199,10 +199,9 @@ def _since(run: Run) -> Iterator[str]:
 
 
 def _locked(run: Run) -> Iterator[str]:
-    rows = list(standing.locked(run))
-    if run.locked is not None and rows:
-        yield f'<section id="lock">\n<h2>Changed since {_text(run.locked.file)}</h2>\n<dl>'
-        for row in rows:
+    if run.locked is not None:
+        yield f'<section id="lock">\n<h2>{_text(standing.since_lock(run))}</h2>\n<dl>'
+        for row in standing.locked(run):
             yield from _row(*row)
         yield "</dl>\n</section>"
 

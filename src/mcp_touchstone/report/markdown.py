@@ -72,7 +72,7 @@ def _lines(run: Run) -> Iterator[str]:
         yield f"\n### Since {cell(run.since.old)}\n"
         yield from comparison.markdown(run.since)
     if run.locked is not None:
-        yield f"\n### Changed since {cell(run.locked.file)}\n"
+        yield f"\n### {cell(standing.since_lock(run))}\n"
         yield from (f"- **{kind}** {cell(text)}" for kind, text in standing.locked(run))
     yield from _abilities(run)
     yield from _chapters(run)

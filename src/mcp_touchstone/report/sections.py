@@ -73,10 +73,13 @@ def _install(sheet: Sheet, run: Run) -> None:
 
 def _locked(sheet: Sheet, run: Run) -> None:
     """Print what changed since the lock."""
-    for number, (kind, text) in enumerate(standing.locked(run)):
-        if not number and run.locked is not None:
-            sheet.say("")
-            sheet.say(("CHANGED", STYLES[Outcome.FAIL]), "  ", (f"since {run.locked.file}", "bold"))
+    if run.locked is None:
+        return
+    state, _, rest = standing.since_lock(run).partition(" ")
+    style = STYLES[Outcome.FAIL if run.locked.changes else Outcome.PASS]
+    sheet.say("")
+    sheet.say((state.upper(), style), "  ", (rest, "bold"))
+    for kind, text in standing.locked(run):
         sheet.row(kind, text)
 
 

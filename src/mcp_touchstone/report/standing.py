@@ -115,6 +115,13 @@ def stale(run: Run, say: Line) -> None:
         say("      ", f"{entry.why}: remove it from {file(run)}")
 
 
+def since_lock(run: Run) -> str:
+    """Return what the comparison with a lock came to; empty without one."""
+    if run.locked is None:
+        return ""
+    return f"{'Changed' if run.locked.changes else 'Unchanged'} since {run.locked.file}"
+
+
 def locked(run: Run) -> Iterator[tuple[str, str]]:
     """Yield a label and a text for each change since the lock."""
     if run.locked is not None:
