@@ -137,9 +137,9 @@ def prose(text: str) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.slow
 def test_the_picture_of_the_screen_is_that_of_a_run() -> None:
-    drawn = re.findall(r"<text[^>]*>([^<]*)</text>", screen.PICTURE.read_text("utf-8"))
-    command = "$ mcp-touchstone check -- python server.py notes.txt"
-    said = Text.from_ansi(f"{command}\n{screen.printed()}").plain
+    picture = screen.PICTURES[0]
+    drawn = re.findall(r"<text[^>]*>([^<]*)</text>", picture.path.read_text("utf-8"))
+    said = Text.from_ansi(f"$ {picture.line}\n{screen.printed(picture)}").plain
 
     def words(text: str) -> str:
         return re.sub(r"\d+", "1", re.sub(r"[\s\u00a0]", "", text))
