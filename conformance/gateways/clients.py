@@ -72,7 +72,7 @@ def lists_many_tools(talk: gateways.ExchangeTalk) -> None:
     talk.pages("many", "tools/list", "tools")
 
 
-@ambient("gateway-answers-own", "gateway-lists-own")
+@ambient("gateway-answers-own", "gateway-lists-own", of="clients")
 def answers_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
     """Two clients with one id get each its own answer, and each the whole list."""
     for name, clause in (
@@ -81,7 +81,7 @@ def answers_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
         ("tools-0", "gateway-lists-own"),
         ("tools-1", "gateway-lists-own"),
     ):
-        if pair.scenario == "clients" and pair.has(name) and name in pair.through.steps:
+        if pair.has(name) and name in pair.through.steps:
             step = pair.through.steps[name]
             old, new = (_owned(held.steps[name]) for held in (pair.direct, pair.through))
             actual = step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
@@ -95,10 +95,10 @@ def _owned(step: gateways.ExchangeStep) -> list[Any]:
     return [_said(step)] if "content" in step.result else gateways.names(step)
 
 
-@ambient("gateway-messages-own")
+@ambient("gateway-messages-own", of="clients")
 def tells_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
     """Log messages, progress and questions reach only the client that they belong to."""
-    if pair.scenario != "clients" or len(pair.through.clients) < 2:
+    if len(pair.through.clients) < 2:
         return
     clause = "gateway-messages-own"
     foreign: list[str] = []
@@ -118,20 +118,18 @@ def _of(params: Any, mark: str) -> bool:
     return data.get("mark") == mark or str(object_in(params).get("message", "")).startswith(mark)
 
 
-@ambient("gateway-end-answered")
+@ambient("gateway-end-answered", of="end")
 def answers_when_its_server_ends(pair: gateways.Pair) -> Iterator[Seen]:
     """An open request is answered, or its connection closed, when the server ends."""
-    step = pair.through.steps.get("leave") if pair.scenario == "end" else None
+    step = pair.through.steps.get("leave")
     if step is not None and pair.through.upstream:
         passed = not step.timed_out
         yield pair.seen("gateway-end-answered", "leave", passed, "an error, or an end", step.why)
 
 
-@ambient("gateway-text-whole")
+@ambient("gateway-text-whole", of="sizes")
 def passes_text_whole(pair: gateways.Pair) -> Iterator[Seen]:
     """Characters of several bytes pass whole, in both directions."""
-    if pair.scenario != "sizes":
-        return
     for name, before in pair.direct.steps.items():
         if name.startswith("echo-") and before.result and name in pair.through.steps:
             after = pair.through.steps[name]
@@ -159,10 +157,10 @@ def _first(one: Any, two: Any) -> str:
     return f"from character {at} on: {brief(two[at : at + 20])}, {size}"
 
 
-@ambient("gateway-result-large")
+@ambient("gateway-result-large", of="sizes")
 def passes_a_large_result_on(pair: gateways.Pair) -> Iterator[Seen]:
     """A result of 8 MiB arrives."""
-    if pair.scenario == "sizes" and pair.has("large") and "large" in pair.through.steps:
+    if pair.has("large") and "large" in pair.through.steps:
         step = pair.through.steps["large"]
         if step.timed_out:
             return  # a busy machine needs longer than we wait
@@ -172,10 +170,10 @@ def passes_a_large_result_on(pair: gateways.Pair) -> Iterator[Seen]:
         yield pair.seen("gateway-result-large", "large", whole, "the result of the server", actual)
 
 
-@ambient("gateway-tools-many")
+@ambient("gateway-tools-many", of="many")
 def lists_all_of_many_tools(pair: gateways.Pair) -> Iterator[Seen]:
     """Each of ten thousand tools is listed."""
-    if pair.scenario == "many" and pair.has("many") and "many" in pair.through.steps:
+    if pair.has("many") and "many" in pair.through.steps:
         if pair.through.steps["many"].timed_out:
             return  # as above
         old = gateways.names(pair.direct.steps["many"])

@@ -121,10 +121,10 @@ def _notifications(transcript: Any, line: int) -> list[tuple[int, str, Any]]:
     return found
 
 
-@ambient("gateway-subscribe-arrives")
+@ambient("gateway-subscribe-arrives", of="subscriptions")
 def passes_subscriptions_on(pair: gateways.Pair) -> Iterator[Seen]:
     """The client's requests to watch a resource, and to watch it no more, reach the server."""
-    for name in ("subscribe", "unsubscribe") if pair.scenario == "subscriptions" else ():
+    for name in ("subscribe", "unsubscribe"):
         if pair.has(name) and "result" in (pair.through.steps[name].value or {}):
             heard = [value_in(e.value, "params", "uri") for _, e in _heard(pair, name)]
             actual = f"the server heard {', '.join(map(brief, heard)) or 'nothing'}"
@@ -140,10 +140,11 @@ def _heard(pair: gateways.Pair, name: str) -> list[tuple[int, Any]]:
     "gateway-listen-acknowledged",
     "gateway-listen-own",
     "gateway-listen-changes",
+    of="subscriptions",
 )
 def passes_streams_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Each subscription is acknowledged first, and gets what it asked for, under its id."""
-    if pair.scenario != "subscriptions" or not is_modern(pair.revision):
+    if not is_modern(pair.revision):
         return
     for name in FILTERS:
         if name not in pair.through.steps:
@@ -169,10 +170,10 @@ def passes_streams_on(pair: gateways.Pair) -> Iterator[Seen]:
         yield pair.seen("gateway-listen-own", name, not strange, "what it asked for", actual)
 
 
-@ambient("gateway-listen-ends")
+@ambient("gateway-listen-ends", of="subscriptions")
 def passes_the_end_of_a_subscription_on(pair: gateways.Pair) -> Iterator[Seen]:
     """A subscription that the client cancels ends at the server."""
-    if pair.scenario != "subscriptions" or not pair.has(LEFT) or LEFT not in pair.through.steps:
+    if not pair.has(LEFT) or LEFT not in pair.through.steps:
         return
     before, after = (_still_open(held.steps[LEFT]) for held in (pair.direct, pair.through))
     arrived = list(pair.through.received(rich_upstream.LISTEN))
@@ -181,10 +182,10 @@ def passes_the_end_of_a_subscription_on(pair: gateways.Pair) -> Iterator[Seen]:
         yield pair.seen("gateway-listen-ends", LEFT, after == before, "one is left", actual)
 
 
-@ambient("gateway-tasks-answers", "gateway-tasks-status")
+@ambient("gateway-tasks-answers", "gateway-tasks-status", of="tasks")
 def passes_tasks_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Requests about tasks are answered as by the server; only the ids may differ."""
-    if pair.scenario != "tasks" or "tasks" in pair.expected.drops:
+    if "tasks" in pair.expected.drops:
         return
     declared = object_in(pair.through.steps["opening"].result, "capabilities")
     if "task-created" in pair.direct.steps and "tasks" not in declared:
@@ -223,17 +224,19 @@ def _with_places(value: Any, ids: list[Any]) -> Any:
     return f"task {ids.index(value)}" if isinstance(value, str) and value in ids else value
 
 
-@ambient(*(clause for clause, _ in QUESTIONS.values()), "gateway-elicitation-complete")
+@ambient(
+    *(clause for clause, _ in QUESTIONS.values()), "gateway-elicitation-complete", of="questions"
+)
 def passes_all_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Questions of each mode reach the client, and its answers the server."""
-    for what, (clause, method) in QUESTIONS.items() if pair.scenario == "questions" else ():
+    for what, (clause, method) in QUESTIONS.items():
         name = f"ask-{what}"
         if pair.has(name) and name in pair.through.steps:
             old, new = (_question(held, name, method) for held in (pair.direct, pair.through))
             found = gateways.compared(old, new)
             actual = gateways.in_words(found)
             yield pair.seen(clause, name, not found, "the question and its answer", actual)
-    if pair.scenario == "questions" and pair.direct.heard(COMPLETE):
+    if pair.direct.heard(COMPLETE):
         sent, came = (held.params_of(COMPLETE) for held in (pair.direct, pair.through))
         actual = brief(came) if came else f"{gateways.Fate.LOST}: {COMPLETE}"
         clause = "gateway-elicitation-complete"
@@ -255,10 +258,15 @@ def _question(held: gateways.Held, name: str, method: str) -> dict[str, Any]:
     }
 
 
-@ambient("gateway-request-arguments", "gateway-request-meta", "gateway-request-capabilities")
+@ambient(
+    "gateway-request-arguments",
+    "gateway-request-meta",
+    "gateway-request-capabilities",
+    of="questions",
+)
 def passes_requests_on(pair: gateways.Pair) -> Iterator[Seen]:
     """The arguments and the metadata of a call, and what the client can do, reach the server."""
-    if pair.scenario != "questions" or not pair.has("take") or "take" not in pair.through.steps:
+    if not pair.has("take") or "take" not in pair.through.steps:
         return
     params, able = _taken(pair.through)
     if not params:
@@ -291,10 +299,10 @@ def _taken(held: gateways.Held) -> tuple[dict[str, Any], dict[str, Any]]:
     return {}, {}
 
 
-@ambient("gateway-rounds")
+@ambient("gateway-rounds", of="questions")
 def passes_each_round_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Each round of a call arrives, with its questions, answers and state."""
-    for number in range(len(rich_upstream.ROUNDS) + 1) if pair.scenario == "questions" else ():
+    for number in range(len(rich_upstream.ROUNDS) + 1):
         name = f"round-{number}"
         if pair.has(name) and name in pair.through.steps:
             state = ("result", "requestState")  # it is opaque: a gateway may give its own

@@ -78,10 +78,10 @@ def _is_relay(pair: gateways.Pair) -> bool:
     return same and all(one.startswith(AGENT) for one in agents)
 
 
-@ambient("gateway-token-own")
+@ambient("gateway-token-own", of="headers")
 def keeps_the_token_of_the_client(pair: gateways.Pair) -> Iterator[Seen]:
     """The token that a client has for the gateway does not reach the server."""
-    if pair.scenario != "headers" or not any(name != "echo-0" for name in _calls(pair)):
+    if not any(name != "echo-0" for name in _calls(pair)):
         return
     mild = Breach.NOTE if _is_relay(pair) else None
     for number, one in _posts(pair.through):
@@ -99,10 +99,10 @@ def _calls(pair: gateways.Pair) -> list[str]:
     return [name for name in steps if name.startswith("echo-") and steps[name].result]
 
 
-@ambient("gateway-session-own")
+@ambient("gateway-session-own", of="headers")
 def issues_its_own_sessions(pair: gateways.Pair) -> Iterator[Seen]:
     """The session of a client is not that which the gateway has with the server."""
-    if pair.scenario != "headers" or not _issued(pair) or _is_relay(pair):
+    if not _issued(pair) or _is_relay(pair):
         return
     for one in pair.transcript.exchanges:
         if one.header(SESSION) is not None:
@@ -112,20 +112,18 @@ def issues_its_own_sessions(pair: gateways.Pair) -> Iterator[Seen]:
             yield pair.at("gateway-session-own", passed, line, "an id of its own", actual)
 
 
-@ambient("gateway-origin")
+@ambient("gateway-origin", of="headers")
 def refuses_foreign_pages(pair: gateways.Pair) -> Iterator[Seen]:
     """A request with the Origin of a foreign web page is not served."""
-    if pair.scenario == "headers" and "origin" in pair.through.facts:
+    if "origin" in pair.through.facts:
         line, served, answer = pair.through.facts["origin"]
         expected = f"no service for the Origin {FOREIGN}"
         yield pair.at("gateway-origin", not served, line, expected, answer)
 
 
-@ambient("gateway-cache-private")
+@ambient("gateway-cache-private", of="headers")
 def serves_private_results_to_their_caller(pair: gateways.Pair) -> Iterator[Seen]:
     """A private result of the server is not served to a caller with another token."""
-    if pair.scenario != "headers":
-        return
     known: dict[object, str] = {}
     for name, step in pair.through.steps.items():
         stamp = object_in(step.result, "_meta").get(callers.STAMP)

@@ -149,11 +149,9 @@ def _compared(pair: gateways.Pair) -> Iterator[str]:
                 yield name
 
 
-@ambient(*MEMBERS)
+@ambient(*MEMBERS, of="contents")
 def passes_each_member_on(pair: gateways.Pair) -> Iterator[Seen]:
     """What the server says in a list, a result or an error arrives unchanged."""
-    if pair.scenario != "contents":
-        return
     for name in _compared(pair):
         rest = [one for one in pair.changes(name) if not _is_usual(one)]
         old = pair.direct.steps[name].value
@@ -185,11 +183,9 @@ def _weighed(pair: gateways.Pair, clause: str, name: str, seen: Seen) -> Seen:
     return seen if binds else gateways.mild(seen, Breach.WARN)
 
 
-@ambient("gateway-answers-come", "gateway-answers-kind")
+@ambient("gateway-answers-come", "gateway-answers-kind", of="contents")
 def answers_as_the_server_does(pair: gateways.Pair) -> Iterator[Seen]:
     """Each request is answered, with a result where the server gives one."""
-    if pair.scenario != "contents":
-        return
     for name, before in pair.direct.steps.items():
         if not pair.has(name) or name not in pair.through.steps:
             continue
@@ -202,11 +198,9 @@ def answers_as_the_server_does(pair: gateways.Pair) -> Iterator[Seen]:
             yield pair.seen("gateway-answers-kind", name, passed, _kind(before.value), actual)
 
 
-@ambient("gateway-features-passed", "gateway-opening-capabilities")
+@ambient("gateway-features-passed", "gateway-opening-capabilities", of="contents")
 def offers_what_the_server_offers(pair: gateways.Pair) -> Iterator[Seen]:
     """Each capability of the server is declared, and what is declared is passed on."""
-    if pair.scenario != "contents":
-        return
     before, after = _declared(pair.direct), _declared(pair.through)
     lost = [name for name in before if name not in after and name not in pair.expected.drops]
     actual = f"{gateways.Fate.LOST}: the capability {', '.join(lost)}"

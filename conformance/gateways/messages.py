@@ -71,10 +71,10 @@ def _arrive(pair: gateways.Pair, clause: str, step: str, method: str) -> Iterato
     yield pair.seen(clause, step, not found, "the messages of the server", actual)
 
 
-@ambient("gateway-log-messages", "gateway-log-level")
+@ambient("gateway-log-messages", "gateway-log-level", of="messages")
 def passes_log_messages_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Log messages arrive, and the level that the client sets reaches the server."""
-    if pair.scenario != "messages" or "logging" in pair.expected.drops:
+    if "logging" in pair.expected.drops:
         return
     yield from _arrive(pair, "gateway-log-messages", "log", "notifications/message")
     if pair.has("level") and "result" in (pair.through.steps["level"].value or {}):
@@ -85,10 +85,12 @@ def passes_log_messages_on(pair: gateways.Pair) -> Iterator[Seen]:
         yield pair.seen("gateway-log-level", "level", passed, f"the level {LEVEL}", actual)
 
 
-@ambient("gateway-progress-arrives", "gateway-progress-token", "gateway-progress-late")
+@ambient(
+    "gateway-progress-arrives", "gateway-progress-token", "gateway-progress-late", of="messages"
+)
 def passes_progress_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Progress arrives under the token of the client, before the answer."""
-    if pair.scenario != "messages" or not pair.has("progress"):
+    if not pair.has("progress"):
         return
     method = "notifications/progress"
     ours = {CALL, "token-k", "token-h"}
@@ -112,11 +114,11 @@ def passes_progress_on(pair: gateways.Pair) -> Iterator[Seen]:
             yield pair.at("gateway-progress-late", not late, entry.n, "before the answer", actual)
 
 
-@ambient("gateway-cancel-arrives", "gateway-cancel-right", "gateway-cancel-others")
+@ambient("gateway-cancel-arrives", "gateway-cancel-right", "gateway-cancel-others", of="messages")
 def passes_cancellation_on(pair: gateways.Pair) -> Iterator[Seen]:
     """A cancellation reaches the right request of the server, once, and no other."""
-    call = pair.through.call("held") if pair.scenario == "messages" else None
-    if pair.scenario != "messages" or "kept" not in pair.through.steps:
+    call = pair.through.call("held")
+    if "kept" not in pair.through.steps:
         return
     step = pair.through.steps["kept"]
     whole = gateways.same(_text(step.value), _text(pair.direct.steps["kept"].value))
@@ -179,11 +181,9 @@ def numbers_its_own_requests(pair: gateways.Pair) -> Iterator[Seen]:
             active[token] = asked.line
 
 
-@ambient("gateway-roots", "gateway-sampling", "gateway-elicitation")
+@ambient("gateway-roots", "gateway-sampling", "gateway-elicitation", of="messages")
 def passes_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Requests of the server reach the client unchanged, and its answers reach the server."""
-    if pair.scenario != "messages":
-        return
     for what, method in QUESTIONS.items():
         name = f"ask-{what}"
         if pair.has(name) and name in pair.through.steps:
@@ -207,10 +207,10 @@ def _question(held: gateways.Held, name: str, method: str) -> dict[str, Any]:
     }
 
 
-@ambient("gateway-list-changes", "gateway-resource-updates")
+@ambient("gateway-list-changes", "gateway-resource-updates", of="messages")
 def passes_changes_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Changes of lists and of a resource arrive."""
-    if pair.scenario != "messages" or not pair.has("change"):
+    if not pair.has("change"):
         return
     for method in CHANGED:
         if pair.direct.heard(method):

@@ -24,11 +24,9 @@ def uses_two_servers(talk: gateways.ExchangeTalk) -> None:
     talk.call("still", "echo", text="still", mark="still")
 
 
-@ambient("gateway-servers-listed", "gateway-servers-routed", "gateway-servers-apart")
+@ambient("gateway-servers-listed", "gateway-servers-routed", "gateway-servers-apart", of="servers")
 def joins_several_servers(pair: gateways.Pair) -> Iterator[Seen]:
     """All of each server is listed, is reached there, and outlives the end of the other."""
-    if pair.scenario != "servers":
-        return
     beginning = pair.expected.second
     wanted = {
         "second": ("tools", f"{beginning}echo"),

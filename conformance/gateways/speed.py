@@ -44,10 +44,10 @@ def _measured(
     return median(end - begin for begin, end in times), len(times) / whole
 
 
-@ambient("gateway-load-own")
+@ambient("gateway-load-own", of="speed")
 def answers_each_of_many_calls(pair: gateways.Pair) -> Iterator[Seen]:
     """Each of 64 calls in flight gets its own answer."""
-    if pair.scenario == "speed" and "wrong" not in pair.direct.steps:
+    if "wrong" not in pair.direct.steps:
         wrong = pair.through.steps.get("wrong")
         name = "last" if wrong is None else "wrong"
         actual = "" if wrong is None else wrong.why or brief(wrong.value)

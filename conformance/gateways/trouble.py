@@ -98,11 +98,9 @@ def _taken(pair: gateways.Pair, *names: str) -> Iterator[str]:
     return (name for name in names if pair.has(name) and name in pair.through.steps)
 
 
-@ambient("gateway-open-calls", "gateway-late-answers", "gateway-late-own")
+@ambient("gateway-open-calls", "gateway-late-answers", "gateway-late-own", of="late")
 def waits_for_late_answers(pair: gateways.Pair) -> Iterator[Seen]:
     """A late answer arrives, at its own request, and holds nothing else up."""
-    if pair.scenario != "late":
-        return
     for name in _taken(pair, "open"):
         # One that reached the server while the other was open was not held up.
         passed = _answered(pair, name) or _is_open_at(pair, "first", "open")
@@ -126,10 +124,10 @@ def _is_open_at(pair: gateways.Pair, first: str, then: str) -> bool:
     return begun[0] != later[0] or cancelled is None or later[1].n < cancelled.n
 
 
-@ambient("gateway-list-fresh", "gateway-list-new")
+@ambient("gateway-list-fresh", "gateway-list-new", of="late")
 def follows_a_change_of_the_list(pair: gateways.Pair) -> Iterator[Seen]:
     """A tool that appears during a session is listed, and can be called."""
-    if pair.scenario != "late" or is_modern(pair.revision):  # a list may be kept for a time there
+    if is_modern(pair.revision):  # a list may be kept for a time there
         return
     for name in _taken(pair, "tools-after"):
         listed = gateways.names(pair.through.steps[name])
@@ -141,10 +139,10 @@ def follows_a_change_of_the_list(pair: gateways.Pair) -> Iterator[Seen]:
         yield pair.seen("gateway-list-new", name, passed, "its answer", _actual(pair, name))
 
 
-@ambient("gateway-garbage-outlived", "gateway-garbage-answered")
+@ambient("gateway-garbage-outlived", "gateway-garbage-answered", of="garbage")
 def outlives_a_wrong_server(pair: gateways.Pair) -> Iterator[Seen]:
     """What is no message of the server disturbs no other call, and leaves no client waiting."""
-    if pair.scenario != "garbage" or pair.through.call("garbage") is None:
+    if pair.through.call("garbage") is None:
         return
     for name in _taken(pair, "after"):
         passed = _answered(pair, name)
@@ -155,10 +153,10 @@ def outlives_a_wrong_server(pair: gateways.Pair) -> Iterator[Seen]:
             yield pair.seen("gateway-garbage-answered", "garbage", ended, expected, step.why)
 
 
-@ambient("gateway-end-after", "gateway-restart-opened")
+@ambient("gateway-end-after", "gateway-restart-opened", of="end")
 def goes_on_after_the_end_of_its_server(pair: gateways.Pair) -> Iterator[Seen]:
     """After its server ended, a gateway answers with an error, ends, or opens it again."""
-    if pair.scenario != "end" or not pair.through.upstream:
+    if not pair.through.upstream:
         return
     if "again" in pair.through.steps and pair.through.steps["leave"].value is not None:
         step = pair.through.steps["again"]
@@ -173,10 +171,10 @@ def goes_on_after_the_end_of_its_server(pair: gateways.Pair) -> Iterator[Seen]:
             yield pair.behind_at("gateway-restart-opened", passed, spot, "initialize", actual)
 
 
-@ambient("gateway-session-list")
+@ambient("gateway-session-list", of="leave")
 def keeps_sessions_apart(pair: gateways.Pair) -> Iterator[Seen]:
     """What a client lists, it can call: both reach the same session of the server."""
-    for client in (0, 1) if pair.scenario == "leave" else ():
+    for client in (0, 1):
         name = f"own-{client}"
         if name in pair.through.steps and name in pair.direct.steps:
             step = pair.through.steps[name]
@@ -189,10 +187,10 @@ def _said(step: gateways.ExchangeStep) -> str:
     return step.why or brief(step.value)
 
 
-@ambient("gateway-leave-told", "gateway-leave-others")
+@ambient("gateway-leave-told", "gateway-leave-others", of="leave")
 def tells_the_server_that_a_client_left(pair: gateways.Pair) -> Iterator[Seen]:
     """The call of a client that left is cancelled; the other client is served."""
-    if pair.scenario != "leave" or len(pair.through.clients) <= 1:
+    if len(pair.through.clients) <= 1:
         return
     for name in _taken(pair, "stays"):
         passed = _answered(pair, name)
@@ -213,10 +211,10 @@ def _is_deleted(pair: gateways.Pair) -> bool:
     return any(one.status in SUCCESS for one in ended)
 
 
-@ambient("gateway-stop-server")
+@ambient("gateway-stop-server", of="stop")
 def ends_its_server(pair: gateways.Pair) -> Iterator[Seen]:
     """A gateway that is stopped leaves no process of its server."""
-    left = pair.through.facts["left"] if pair.scenario == "stop" else None
+    left = pair.through.facts["left"]
     if left is not None and pair.through.call("stop") is not None:
         actual = f"{', '.join(left)} of the server runs after the end of the gateway"
         where = (0, len(pair.through.upstream[0]))

@@ -15,7 +15,7 @@ from mcp_touchstone.config.client_files import read as source
 from mcp_touchstone.config.files import ReadOptions, TargetConfig, find, may_write, write
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import FIELDS, ConfigError, Settings, field_of, layer, merged
-from mcp_touchstone.config.toml_keys import KEYS, Table, choose, command, read
+from mcp_touchstone.config.toml_keys import KEYS, OTHERS, Table, choose, command, read
 from mcp_touchstone.config.toml_keys import layer as layer_of
 from mcp_touchstone.target.promises import PromiseTerms
 from tests.cases import cases
@@ -134,7 +134,7 @@ SIDES = (("client",), ("gateway",))
 
 
 def test_file_and_options_give_the_same_settings() -> None:
-    of_clients = {"client", *(key for key, row in KEYS.items() if row.commands in SIDES)}
+    of_clients = {*OTHERS, *(key for key, row in KEYS.items() if row.commands in SIDES)}
     assert {*table(EVERYTHING)} == {*KEYS} - {"from", "server"} - of_clients
     assert toml_settings(EVERYTHING) == options_settings(*SAME)
     assert command(table(EVERYTHING)) == ("node", "dist/index.js", "{root}")

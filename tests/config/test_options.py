@@ -58,7 +58,9 @@ def test_table_of_pytest_options_is_in_the_documentation() -> None:
 
 def test_target_and_settings_use_the_same_names() -> None:
     assert ServerSettings.__dataclass_fields__.keys() <= FIELDS
-    assert {*Target.__dataclass_fields__} - FIELDS == {"without_network", "method", "unsafe"}
+    assert {*Target.__dataclass_fields__} - FIELDS == {
+        *("without_network", "method", "unsafe", "starts", "places")
+    }
 
 
 def test_options_of_a_command_line_are_printed_and_read_back() -> None:
@@ -229,7 +231,7 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
         (
             *("--config", "t.toml", "--trust-config", "--target", "one", "--env", "A=1", *ONE),
             *("--cwd", "{root}", "--timeout", "60", "--expects", "transparent", *OF_GATEWAYS),
-            *("--config-template", "gateway.py", *JUDGED, "--", sys.executable, "{config}"),
+            *("--config-template", "gateway.py", *JUDGED, *BOXED, "--", sys.executable, "{config}"),
         ),
         (
             *("--upstream-port", "0", "--http", "http://127.0.0.1:{port}/mcp", *OF_GATEWAYS, *ONE),

@@ -8,12 +8,12 @@ import pytest
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.catalog.loader import GATEWAYS, load
+from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gateway import check, scene
 from mcp_touchstone.judging.gateways import Expected
 from mcp_touchstone.results.run import Conclusion, Run
 from mcp_touchstone.results.verdict import Outcome
-from mcp_touchstone.target.target import Target
 
 HERE = Path(__file__).parent
 FAULTY = (sys.executable, str(HERE / "faulty.py"))
@@ -144,34 +144,14 @@ TROUBLE_AT_TIMES = {
 }
 """What needs several servers or clients, a gateway that goes on, or one that starts its server."""
 
-OF = {
-    "messages": {one.id for one in load(GATEWAYS).catalogue if one.chapter == "messages"},
-    "end": {"gateway-end-answered"},
-    "sizes": {"gateway-text-whole", "gateway-result-large"},
-    "many": {"gateway-tools-many"},
-    "clients": {*CLIENTS},
-    "subscriptions": {"gateway-subscribe-arrives", *(c for c in STATELESS if "listen" in c)},
-    "tasks": {"gateway-tasks-answers", "gateway-tasks-status"},
-    "questions": {
-        *(c for c in MESSAGES if c.startswith("gateway-elicitation-")),
-        *(c for c in MESSAGES if c.startswith("gateway-request-")),
-        "gateway-sampling-tools",
-        "gateway-rounds",
-    },
-    "headers": {*HEADERS} - {"gateway-redirect-credentials"},
-    "redirect": {"gateway-redirect-credentials"},
-}
-"""Exchange -> the clauses that it shows."""
-
 
 def judged(
     command: tuple[str, ...], *expects: str, revision: str = LEGACY, repeats: int = 0
 ) -> Run:
     """Judge a gateway in one revision, or in several that spaces divide."""
-    target = Target(command=command, timeout=20.0)
-    way = scene.way(target, None, 0, Expected.read(expects))
+    settings = Settings(command=command, timeout=20.0, expects=expects)
     choice = Choice(revisions=tuple(revision.split()), repeats=repeats)
-    return check.check(way, choice, ("gateway",), lambda *_: None)
+    return check.check(settings, choice)
 
 
 def broken(run: Run) -> dict[str, Outcome]:
@@ -193,9 +173,10 @@ def bounded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
 
 @pytest.fixture
 def exchanges(request: pytest.FixtureRequest) -> set[str]:
-    """Return the first exchange, and that of the chapter of a clause."""
-    clause = request.getfixturevalue("clause")
-    return {"contents", *(name for name, ids in OF.items() if clause in ids)}
+    """Return the first exchange, and those that a clause needs."""
+    choice = Choice(select=(request.getfixturevalue("clause"),))
+    names = (name for one in check.NEWEST for name in check.needed(load(GATEWAYS), choice, one))
+    return {"contents", *names}
 
 
 @pytest.mark.slow

@@ -1,11 +1,15 @@
 """What is noted of an exchange and what a report says of it, without a gateway."""
 
+import re
+
 import pytest
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.loader import GATEWAYS, load
 from mcp_touchstone.discovery.recon import ServerProfile
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gateway import check
-from mcp_touchstone.judging.gateways import ExchangeStep, ExchangeTalk, Held, Pair
+from mcp_touchstone.judging.gateways import ExchangeStep, ExchangeTalk, Expected, Held, Pair
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.transcript import Transcript
 
@@ -45,3 +49,40 @@ def test_a_list_whose_later_page_came_too_late_has_run_out_of_time(
     step = talk.pages("many", "tools/list", "tools")
 
     assert (step.timed_out, step.result["tools"]) == (True, [{"name": "a"}])
+
+
+@pytest.mark.parametrize(
+    ("select", "held"),
+    [
+        ((), {*load(GATEWAYS).parts}),
+        (("gateway-text-whole",), {"sizes"}),
+        (("members", "gateway-end-answered"), {"contents", "end"}),
+        (("gateway-ids-unique",), {"messages"}),
+        (("gateway-header-session",), {"headers", "redirect"}),
+        (("gateway-rounds",), set()),
+    ],
+)
+def test_only_the_exchanges_that_selected_rules_need_are_held(
+    select: tuple[str, ...], held: set[str]
+) -> None:
+    choice = Choice(select=select)
+
+    assert {*check.needed(load(GATEWAYS), choice, rev.LATEST_LEGACY)} == held
+
+
+def test_a_rule_reads_exchanges_that_exist() -> None:
+    registry = load(GATEWAYS)
+
+    assert {rule.of for rule in registry.ambients} <= {"", *registry.parts}
+
+
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("hides=fale", "'hides=fale': 'fale' is none of everything, fail, "),
+        ("drops=log", "'drops=log': 'log' is none of tools, prompts, resources, completions, "),
+    ],
+)
+def test_a_gateway_can_only_hide_what_our_server_has(word: str, why: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(why)):
+        Expected.read((word,))

@@ -202,6 +202,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "judging",
         "engine",
         "tap",
+        "config",
     },
     "pytest_plugin": {
         "catalog",
@@ -216,6 +217,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "golden",
         "results",
         "tap",
+        "gateway",
     },
     "server": {"catalog", "bridge"},
     "fleet": {"catalog", "runtime", "transport", "config", "sandbox", "target", "results"},
@@ -237,7 +239,6 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "fleet",
         "sandbox",
         "tap",
-        "judging",
         "gateway",
         "parts",
     },

@@ -1,5 +1,6 @@
 """The pytest plugin in users' projects, including hostile configurations."""
 
+import json
 import re
 import shlex
 import sys
@@ -478,6 +479,72 @@ def test_a_client_that_never_connects_is_one_failure(run: Run) -> None:
     assert result.parseoutcomes()["failed"] == 1
     result = run(*words, "-k", "opens_with_the_handshake", "-rs", server="", select=[])
     assert {**result.parseoutcomes(), "deselected": 0} == {"failed": 1, "deselected": 0}
+
+
+MEMBERS = "conformance/gateways/members.py::passes_each_member_on"
+GATEWAY = f"{{python}} {HERE / 'gateway' / 'faulty.py'} drop tools/list result._meta -- {{server}}"
+ONE = ("--mcp-revision", "2025-11-25", "--mcp-no-baseline")
+
+
+def test_a_gateway_is_judged_with_an_item_for_each_rule(
+    run: Run, pytester: pytest.Pytester
+) -> None:
+    pytester.makepyfile(test_mine="def test_mine(): pass")
+    words = ("--mcp-gateway", GATEWAY, *ONE, "--mcp-strict")
+
+    result = run(*words, server="", select=["members"])
+    only = run(*words, "-v", "-k", "offers_what", server="", select=["members"])
+
+    result.assert_outcomes(passed=4, failed=1)
+    result.stdout.fnmatch_lines(["FAIL  gateway-lists-meta", "*between the client and the gateway"])
+    result.stdout.fnmatch_lines(["*again *mcp-touchstone gateway --select gateway-lists-meta *"])
+    result.stdout.fnmatch_lines([f"FAILED {MEMBERS}*"])
+    assert only.ret == 0
+    only.assert_outcomes(passed=1, deselected=4)
+
+
+def test_a_gateway_of_a_file_is_judged_beside_its_server(
+    run: Run, pytester: pytest.Pytester
+) -> None:
+    path = pytester.path / "touchstone.toml"
+    path.write_text(
+        f"gateway = {json.dumps(GATEWAY)}\ncommand = {json.dumps(SOUND)}\n"
+        "expects = ['transparent']\nrevision = ['2025-11-25']\n"
+    )
+
+    words = ("--mcp", "-k", "passes_each_member_on or answers_a_ping")
+    result = run(*words, server="", select=[])
+
+    outcomes = result.parseoutcomes()
+    assert (outcomes["failed"], outcomes["passed"]) == (1, 2)
+    result.stdout.fnmatch_lines([f"FAILED {MEMBERS}[[]gateway]*"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--mcp-gateway", "{python} -c 0 {server}"), "*the gateway does not start*"),
+        (("--mcp-gateway", "{python} -c 0"), "ERROR: *the command does not name our server*"),
+        (
+            ("--mcp-gateway", "x {server}", "--mcp-expects", "opaque"),
+            "ERROR: --mcp-expects: 'opaque' is none of *",
+        ),
+        (
+            ("--mcp-gateway", "x {config}", "--mcp-config-template", "none"),
+            "ERROR: none: there is no such file; name another",
+        ),
+        (("--mcp-expects", "transparent"), "ERROR: --mcp-expects has no effect*"),
+    ],
+)
+def test_a_gateway_that_cannot_be_judged_is_one_failure(
+    run: Run, words: tuple[str, ...], said: str
+) -> None:
+    result = run(*words, server="", select=[])
+
+    assert result.ret != 0
+    (result.stderr if said.startswith("ERROR") else result.stdout).fnmatch_lines([said])
+    if "can_be_judged" in result.stdout.str():
+        result.stdout.fnmatch_lines(["FAILED mcp-touchstone::the_gateway_can_be_judged*"])
 
 
 def test_no_output_of_pytest_contains_a_secret(

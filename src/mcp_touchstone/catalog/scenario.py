@@ -201,9 +201,14 @@ class Scenario(Case):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ambient(Case):
-    """One rule about all traffic."""
+    """One rule about all traffic.
+
+    Attributes:
+        of: the only exchange whose traffic it reads; empty for all traffic.
+    """
 
     watch: Watch
+    of: str = ""
 
 
 @dataclass(slots=True)
@@ -348,9 +353,11 @@ def attack(
     )
 
 
-def ambient(*clauses: str, unopened: Unopened | None = None) -> Callable[[Watch], Watch]:
-    """Declare a rule that watches every transcript; ``Case`` describes the marks."""
-    return _declaring(clauses, "watch", unopened=unopened)
+def ambient(
+    *clauses: str, unopened: Unopened | None = None, of: str = ""
+) -> Callable[[Watch], Watch]:
+    """Declare a rule that watches every transcript; ``Ambient`` describes the marks."""
+    return _declaring(clauses, "watch", unopened=unopened, of=of)
 
 
 def _declaring(clauses: Sequence[str], role: str, **kind: Any) -> Callable[[Any], Any]:

@@ -263,10 +263,7 @@ def _client(line: CommandLine) -> int:
 def _judge_gateway(line: CommandLine) -> int:
     """Hold exchanges directly and through a gateway, and judge it."""
     from mcp_touchstone.config import resolve
-    from mcp_touchstone.config.settings import words
     from mcp_touchstone.gateway import check, scene
-    from mcp_touchstone.judging.gateways import Expected
-    from mcp_touchstone.target.target import Target, absolute
 
     if line.options.upstream:
         port = getattr(line.options, "upstream_port", 0)
@@ -275,32 +272,17 @@ def _judge_gateway(line: CommandLine) -> int:
         command, url = scene.addresses(port)
         say(f"command  {command}", f"URL      {url}")
         return 0
-    (settings,) = resolve.settings(line)
+    settings = resolve.gateway(line)
     announce(settings)
-    if not settings.command and not settings.upstream_port:
-        return complain("gateway: a gateway that runs already needs --upstream-port PORT")
-    target = Target(
-        command=absolute(settings.command) if settings.command else (),
-        url=settings.url,
-        env=settings.env,
-        cwd=settings.cwd,
-        timeout=settings.timeout,
-    )
-    expected = Expected.read(settings.expects)
-    way = scene.way(target, settings.config_template, settings.upstream_port, expected)
     gate = _Gate(settings, check.GATEWAY, {}, resolve.book(settings))
     gate.choice.check(gate.registry)
-    given = ("expects", "config_template", "upstream_port", "url", "env", "cwd")
-    own = {name: value for name in given if (value := getattr(settings, name))}
-    again = words(own, check.GATEWAY)
-    named = settings.origin or (("--", *settings.command) if settings.command else ())
 
     def show(revision: str, name: str) -> None:
         if not settings.quiet:
             say(f"  {revision}  {name}", flush=True)
 
-    run = check.check(way, gate.choice, (check.GATEWAY, "-v", *again, *named), show, settings.save)
-    return gate.pass_(run, target.shown)
+    head = scene.way(settings).target.shown
+    return gate.pass_(check.check(settings, gate.choice, show), head)
 
 
 def _act(line: CommandLine) -> int:

@@ -57,7 +57,7 @@ class ReadOptions:
         own: what the user set beside it.
         trusted: whether all of the file may be used: the user named it, or said so.
         command: whether the file needs no server: the user named one, or only a client is judged.
-        clients: whether it needs no server if it names a client.
+        others: whether it needs no server if it names a client or a gateway.
     """
 
     config: Path | None
@@ -66,7 +66,7 @@ class ReadOptions:
     own: Layer = field(default_factory=dict)
     trusted: bool = True
     command: bool = False
-    clients: bool = False
+    others: bool = False
 
     @property
     def given(self) -> frozenset[str]:
@@ -109,14 +109,14 @@ def find(asked: ReadOptions) -> TargetConfig | None:
             "env": {**taken.env, **layer.get("env", {})},
             "header": {**_header(taken, name), **layer.get("header", {})},
         }
-    client = toml_keys.command(table, "client")
-    named = asked.command or (asked.clients and client)
+    others = {one: words for one in toml_keys.OTHERS if (words := toml_keys.command(table, one))}
+    named = asked.command or (asked.others and others)
     if not command and not named and not layer.get("url"):
-        other = "; `mcp-touchstone client` judges its client" if client else ""
+        other = "".join(f"; `mcp-touchstone {one}` judges its {one}" for one in others)
         raise ConfigError(
             f'{path}: it names no server; write command = ["program", "argument"]{other}'
         )
-    layer |= {"command": command} | ({"client": client} if client else {})
+    layer |= {"command": command, **others}
     _refuse_risks(path, layer, asked)
     return _placed(path, layer, folder / usual, asked.target)
 
@@ -241,10 +241,10 @@ def _placed(path: Path, layer: Layer, baseline: Path, target: str | None) -> Tar
         found["cwd"] = str(folder / found["cwd"])
     elif "cwd" not in found and not here:
         found["cwd"] = str(folder)
-    for name in ("baseline", "root_from", "ca_file"):
+    for name in ("baseline", "root_from", "ca_file", "config_template"):
         if name in found and not here:
             found[name] = folder / found[name]
-    for name in ("command", "client"):
+    for name in ("command", *toml_keys.OTHERS):
         words = found.get(name)
         if words and not here and names_file(folder / words[0]):
             found[name] = (str(folder / words[0]), *words[1:])

@@ -70,6 +70,7 @@ def settings(line: "CommandLine", environment: Mapping[str, str] = os.environ) -
     own = layer(vars(line.options))
     config, target = line.options.config, line.options.target
     several = line.options.subcommand == "check"
+    is_of_gateway = line.options.subcommand == "gateway"
     if "bundled" in own:
         _refuse_beside_self(line)
         return [merged(own)]
@@ -100,7 +101,9 @@ def settings(line: "CommandLine", environment: Mapping[str, str] = os.environ) -
     own = own if command is None else {**own, "command": command}
     trusted = config is not None or bool(line.options.trust_config)
     asked = [
-        files.ReadOptions(config, name, environment, own, trusted, "command" in own)
+        files.ReadOptions(
+            config, name, environment, own, trusted, "command" in own, others=is_of_gateway
+        )
         for name in names
     ]
     found = [_configured(one) for one in asked]
@@ -148,6 +151,35 @@ def client(line: "CommandLine", environment: Mapping[str, str] = os.environ) -> 
 def of_client(found: Settings) -> Settings:
     """Return the settings of a target for its client, with a name of its own."""
     return replace(found, name=f"{found.name}-client".strip("-"))
+
+
+def gateway(line: "CommandLine") -> Settings:
+    """Return the settings of the gateway that a command line or a configuration names.
+
+    Raises:
+        ConfigError: no gateway is named, or the configuration cannot be used.
+    """
+    named = line.server or line.words or "url" in vars(line.options) or line.options.config
+    if not named and files.present() is None:
+        raise ConfigError(
+            "no gateway is named: write its command behind `--` (gateway -- COMMAND {server}), or "
+            f"gateway = [...] into {files.FILE}"
+        )
+    (found,) = settings(line)
+    if found.client and not (found.gateway or found.command or found.url):
+        raise ConfigError(
+            f'{found.configuration}: it names no gateway; write gateway = ["program"]'
+        )
+    return of_gateway(found) if found.origin else found
+
+
+def of_gateway(found: Settings) -> Settings:
+    """Return the settings of a target for its gateway, with a name of its own beside a server."""
+    if not found.gateway:
+        return found
+    name = f"{found.name}-gateway".strip("-")
+    url, select = ("", ()) if found.command else (found.url, found.select)
+    return replace(found, command=found.gateway, name=name, url=url, select=select)
 
 
 def _running(line: "CommandLine", own: Layer) -> Settings:
@@ -295,6 +327,20 @@ def client_target(settings: Settings) -> Target:
     # A file may say that for its server, which has a sandbox where the client has none.
     online = settings.online and bool(settings.sandbox or not settings.origin)
     return _sandboxed(plain, replace(settings, offline=False, online=online), writes=False)
+
+
+def gateway_target(settings: Settings) -> Target:
+    """Return the gateway to start, or the URL of one that runs, with its sandbox.
+
+    Raises:
+        UsageError: the sandbox cannot be used.
+    """
+    given = ("url", "env", "cwd", "timeout", "sandbox", "online", "root_size")
+    command = absolute(settings.command) if settings.command else ()
+    plain = Target(command=command, **{name: getattr(settings, name) for name in given})
+    if settings.sandbox not in {"", "off"} and not command:
+        raise UsageError(f"--sandbox {settings.sandbox}: we did not start this gateway; drop it")
+    return _sandboxed(plain, replace(settings, offline=False), writes=False)
 
 
 def _with_login(settings: Settings) -> Settings:

@@ -106,12 +106,14 @@ class Settings(ServerSettings):
         name: name of the target in the configuration; empty if it has none.
         configuration: the file of the configuration; None if there is none.
         client: program and arguments of a client under test; empty if there is none.
+        gateway: the same of a gateway under test beside a server.
         usual_baseline: the file that is used if none was named and this one exists.
     """
 
     name: str = ""
     configuration: Path | None = None
     client: tuple[str, ...] = ()
+    gateway: tuple[str, ...] = ()
     client_http: bool = option(
         "reach our server over HTTP; its URL replaces {server}, or is the last argument",
         names=("--http",),
@@ -180,6 +182,7 @@ class Settings(ServerSettings):
         expectation,
         kind=OptionType.TEXTS,
         commands=GATEWAY,
+        in_pytest=True,
     )
     config_template: Path | None = option(
         "the gateway is configured by a file: this text, in which {server}, {url}, {program} and "
@@ -187,6 +190,7 @@ class Settings(ServerSettings):
         "FILE",
         Path,
         commands=GATEWAY,
+        in_pytest=True,
         risk=LEAVES,
     )
     upstream_port: int = option(

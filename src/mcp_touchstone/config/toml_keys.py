@@ -66,9 +66,15 @@ KEYS: Final[Mapping[str, Option]] = {
     "client": Option(
         kind=OptionType.TEXTS, commands=(), help="program and arguments of a client", risk=_PRIVATE
     ),
+    "gateway": Option(
+        kind=OptionType.TEXTS, commands=(), help="program and arguments of a gateway", risk=_PRIVATE
+    ),
     **{key_of(name): row for name, row in OPTIONS.items() if row.in_files},
 }
 """All keys of a target. ``from`` and ``server`` name a client's file and a server in it."""
+
+OTHERS: Final = ("client", "gateway")
+"""Keys with the command of what is judged beside a server, or in its place."""
 
 _SOURCES: Final = ("command", "from", "server")
 _MERGED: Final = ("env", "header", "call", "prompt", "bindings")
@@ -130,7 +136,7 @@ def _check(table: Mapping[str, Any], where: str, known: Collection[str]) -> None
             raise ConfigError(f"{where}: {_wrong(key, value, KEYS[key].kind)}")
     if "command" in table and "from" in table:
         raise ConfigError(f"{where}: command and from exclude each other; keep one")
-    for key in ("command", "client"):
+    for key in ("command", *OTHERS):
         try:
             empty = key in table and not command(table, key)
         except ValueError as error:
@@ -224,7 +230,7 @@ def layer(table: Mapping[str, Any], where: str) -> Layer:
     """
     found: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in (*_SOURCES, "client"):
+        if key not in (*_SOURCES, *OTHERS):
             try:
                 read = found[field_of(key)] = _value(KEYS[key], value)
                 if key == "fail-on" and read:

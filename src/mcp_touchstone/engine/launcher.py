@@ -174,9 +174,12 @@ def sandbox_in(target: Target, world: World, env: Mapping[str, str]) -> Sandbox 
     """Return the sandbox of a process in a world; None if it gets none."""
     if target.method is None:
         return None
+    command = (*target.starts, *target.command_in(world.root))
+    for place in target.places:
+        command = tuple(word.replace(str(place), "") for word in command)  # it is no copy
     found = sandbox_for(
         target.method,
-        target.command_in(world.root),
+        command,
         world=world.path.tree.path,
         cwd=Path(target.cwd_in(world.root) or Path.cwd()),
         env=env,
@@ -186,7 +189,8 @@ def sandbox_in(target: Target, world: World, env: Mapping[str, str]) -> Sandbox 
     most = world.limit.size
     beyond = most + (1 << 20)  # a file may pass the limit of the world, whose watcher then says so
     own = min(max(found.own, most // OWN_SHARE), most)
-    return replace(found, file_size=min(found.file_size, beyond), own=own)
+    readable = (*found.readable, *target.places)
+    return replace(found, file_size=min(found.file_size, beyond), own=own, readable=readable)
 
 
 def watch(world: World, process: ServerProcess) -> None:

@@ -9,11 +9,13 @@ from typing import Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import GATEWAYS, load
 from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.config.settings import Settings, words
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import tidy
 from mcp_touchstone.engine.stages import fold
+from mcp_touchstone.gateway import scene
 from mcp_touchstone.gateway.scene import Came, Cause, GatewayError, Way, hold
 from mcp_touchstone.judging.gateways import ExchangePlan, Pair
 from mcp_touchstone.parts.part import INFO
@@ -55,28 +57,18 @@ class _Found:
     interrupted: bool = False
 
 
-def check(
-    way: Way,
-    choice: Choice,
-    again: tuple[str, ...],
-    progress: Progress = lambda *_: None,
-    save: Path | None = None,
-) -> Run:
+def check(settings: Settings, choice: Choice, progress: Progress = lambda *_: None) -> Run:
     """Judge a gateway.
-
-    Args:
-        again: the words of the command that does this again.
-        save: the folder for what our server records; None for no files.
 
     Raises:
         UserError: it cannot be judged.
     """
-    registry = load(GATEWAYS)
+    registry, way = load(GATEWAYS), scene.way(settings)
     begun, started = now(), datetime.now(UTC)
     tidy()
     found = _Found()
     try:
-        _Gateway(way, choice, registry, found, progress, save).hold_all()
+        _Gateway(way, choice, registry, found, progress, settings.save).hold_all()
     except KeyboardInterrupt:  # what was held is judged
         found.interrupted = True
     choice = replace(choice, strict=choice.strict or way.expected.transparent)
@@ -96,7 +88,8 @@ def check(
             command=way.target.command,
             url=way.target.url,
             stderr=found.stderr if trouble else "",
-            again=again,
+            sandbox=str(way.target.method or ""),
+            again=_again(settings),
         ),
         results=results,
         verdicts=fold(results, registry, choice, partial=bool(trouble) or found.interrupted),
@@ -106,12 +99,61 @@ def check(
             interrupted=found.interrupted,
             processes=found.starts,
             strays=found.strays,
-            notes=tuple(speeds(pair for pairs in found.pairs.values() for pair in pairs)),
+            notes=(
+                *speeds(pair for pairs in found.pairs.values() for pair in pairs),
+                *_left_out(registry, choice, _revisions(way, choice)),
+            ),
             seconds=now() - begun,
             started=started.isoformat(timespec="seconds"),
         ),
         floor=choice.floor,
     )
+
+
+def _again(settings: Settings) -> tuple[str, ...]:
+    """Return the words of the command that does this again."""
+    given = (
+        "expects",
+        "config_template",
+        "upstream_port",
+        "url",
+        "env",
+        "cwd",
+        "sandbox",
+        "online",
+    )
+    own = {name: value for name in given if (value := getattr(settings, name))}
+    named = ("--", *settings.command) if settings.command else ()
+    return (GATEWAY, "-v", *(settings.origin or (*words(own, GATEWAY), *named)))
+
+
+def needed(registry: Registry, choice: Choice, revision: str) -> dict[str, ExchangePlan]:
+    """Return the exchanges that show whether the selected rules are kept.
+
+    A rule on all traffic reads each exchange that is held. Selected alone, it is judged by those
+    of its chapter.
+    """
+    exchanges: Mapping[str, ExchangePlan] = registry.parts
+    places = {
+        (rule.of, "" if rule.of else clause.chapter)
+        for rule in registry.ambients
+        if choice.selects(rule)
+        for clause in rule.clauses
+        if revision in clause.revisions and choice.takes(rule, clause)
+    }
+    return {
+        name: one for name, one in exchanges.items() if places & {(name, ""), ("", one.chapter)}
+    }
+
+
+def _left_out(registry: Registry, choice: Choice, revisions: tuple[str, ...]) -> Iterator[str]:
+    """Yield a sentence if exchanges are left out because of a selection of rules."""
+    if not (choice.select or choice.levels or choice.cases):
+        return
+    read = {name for revision in revisions for name in needed(registry, choice, revision)}
+    if rest := len(registry.parts) - len(read):
+        names = ", ".join(name for name in registry.parts if name in read)
+        yield f"the selected rules are judged by: {names}; {rest} other exchanges were left out"
 
 
 def _revisions(way: Way, choice: Choice) -> tuple[str, ...]:
@@ -138,10 +180,10 @@ class _Gateway:
 
     def hold_all(self) -> None:
         """Hold each exchange in each revision."""
-        exchanges: Mapping[str, ExchangePlan] = self.registry.parts
-        first, found, way = {FIRST: exchanges[FIRST]}, self.found, self.way
+        first, found, way = {FIRST: self.registry.parts[FIRST]}, self.found, self.way
         for asked in _revisions(self.way, self.choice):
             revision = asked
+            exchanges = needed(self.registry, self.choice, revision)
             for name, planned in {**first, **exchanges}.items():
                 needless = planned.part.lingers and way.http
                 needless = needless or (planned.several and not way.several)
@@ -171,6 +213,8 @@ class _Gateway:
                 elif through.trouble:
                     found.troubles.append(f"{revision}: {through.trouble}")
                     found.stderr = through.stderr
+                    continue
+                if name not in exchanges:
                     continue
                 pair = self._pair(through, planned, name, revision)
                 found.pairs[revision].append(pair)  # first, so that Ctrl-C loses no finding

@@ -13,6 +13,8 @@ from typing import Any, Final, Self
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.config import resolve
+from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.connection import answers
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.profile import Client, willing
@@ -131,16 +133,16 @@ class Way:
         return len(self.servers) > 1
 
 
-def way(target: Target, template: Path | None, port: int, expected: Expected) -> Way:
+def way(settings: Settings) -> Way:
     """Return the way through a gateway.
 
-    Args:
-        template: the file of its configuration, with our names in it; None for none.
-
     Raises:
-        GatewayError: its command does not name our server.
-        InputError: the file cannot be read.
+        UserError: its command does not name our server, or its configuration cannot be read.
     """
+    target, template = resolve.gateway_target(settings), settings.config_template
+    port, expected = settings.upstream_port, Expected.read(settings.expects)
+    if not target.command and not port:
+        raise GatewayError("gateway: a gateway that runs already needs --upstream-port PORT")
     config = "" if template is None else InputFile(template, most=LARGEST_TOML).text()
     suffix = "" if template is None else template.suffix
     if PORT in " ".join((*target.command, *target.env.values(), config)) and not target.url:
@@ -157,6 +159,8 @@ def way(target: Target, template: Path | None, port: int, expected: Expected) ->
         expected = replace(expected, foreign=(*expected.further, SECOND))
     if config and not any(CONFIG in one for one in (*target.command, *target.env.values())):
         raise GatewayError(f"--config-template: no word of the command is {CONFIG}")
+    if target.method is not None and any(servers.values()) and not target.online:
+        raise GatewayError(f"--sandbox: it keeps the gateway from {URL}; add --online")
     return Way(target, config, suffix, servers or {"": True}, port, expected)
 
 
@@ -166,6 +170,7 @@ class Behind:
     Attributes:
         command: the command of our server on stdio; empty over HTTP.
         url: its URL; empty on stdio.
+        place: its folder.
 
     Args:
         name: its name among several; empty for the only one.
@@ -179,11 +184,11 @@ class Behind:
         port: int | None,
         part: type[Upstream],
         timeout: float,
-        folder: Path,
+        place: Path,
         *,
         both: bool,
     ) -> None:
-        self._name = name
+        self._name, self.place = name, place
         self._recorders: list[Recorder] = []
         self._stage: Stage | None = None
         self._server: PartServer | None = None
@@ -196,13 +201,13 @@ class Behind:
                 lambda url: self._recorder(url=url),
                 lambda: _listening(port),
                 timeout,
-                folder,
+                place,
             )
             if part.http_fault == REDIRECTS:
                 self._canary = FetchCanary(self._server.note, listening())
                 self._server.elsewhere = f"{self._canary.start()}{ELSEWHERE}"
         if port is None or both:
-            self._stage = _stage(folder, (port or 0) + 1 if both else 0)
+            self._stage = _stage(place, (port or 0) + 1 if both else 0)
             self.command = self._stage.command
             self._stage.begin(part, self._recorder, listening)
 
@@ -227,9 +232,10 @@ class Behind:
     def left(self, gateway: ServerProcess) -> list[str] | None:
         """Stop the process that we started, and nothing else; return what it leaves of our server.
 
-        None if something else of the gateway goes on: then it was not stopped.
+        None if something else of the gateway goes on, as it was not stopped then, and in a sandbox,
+        whose end is that of all in it.
         """
-        if self._stage is None:
+        if self._stage is None or gateway.sandbox is not None:
             return None
         secret, members = self._stage.command[-1], gateway.family.members()
         gateway.pipes.close_input()
@@ -385,7 +391,7 @@ def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Came:
             server = Behind(own, port, part, one.target.timeout, place, both=one.runs_already)
             behind.append(stack.enter_context(server))
         label = f"{name} {'through' if one.target.command or one.target.url else 'direct'}"
-        target = _target(one, behind, folder)
+        target = _target(one, behind)
         world = stack.enter_context(World())
         pool = ProcessPool(target, world, Pace(target.timeout))
 
@@ -419,18 +425,25 @@ def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Came:
         )
 
 
-def _target(one: Way, behind: Sequence[Behind], folder: Path) -> Target:
+def _target(one: Way, behind: Sequence[Behind]) -> Target:
     """Return what our client starts or asks."""
     if not one.target.command and not one.target.url:
         return replace(one.target, command=behind[0].command, url=behind[0].url)
     places = dict(pair for server in behind for pair in server.words(in_file=False))
     if one.config:
-        path = folder / f"config{one.suffix}"
+        path = behind[0].place / f"config{one.suffix}"
         path.write_text(configured(one.config, behind), "utf-8")
         places[CONFIG] = (str(path),)
     whole = {name: (shlex.join(given),) for name, given in places.items()}
     env = {name: next(filled([value], whole)) for name, value in one.target.env.items()}
-    return replace(one.target, command=tuple(filled(one.target.command, places)), env=env)
+    command = tuple(filled(one.target.command, places))
+    return replace(
+        one.target,
+        command=command,
+        env=env,
+        places=tuple(one.place for one in behind),
+        starts=PROGRAM,
+    )
 
 
 def _talk(  # noqa: PLR0917  (one caller)

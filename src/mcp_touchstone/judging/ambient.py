@@ -217,7 +217,7 @@ def judge(rule: Ambient, records: Iterable[Record], clauses: Iterable[Clause]) -
     revision, side = "", Side.SERVER
     for record in records:
         revision, side = record.revision, record.judged
-        for seen in record.observed(rule.watch):
+        for seen in record.observed(rule.watch) if rule.of in {"", record.scenario} else ():
             if seen.clause in tally:
                 tally[seen.clause].add(seen, record, wanted[seen.clause])
     return [

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import PurePath
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
@@ -19,8 +20,9 @@ from mcp_touchstone.connection.raw_http import RawHttp
 from mcp_touchstone.connection.server_profile import LISTS
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.parts.part import METHOD_NOT_FOUND
+from mcp_touchstone.parts.rich_upstream import FURTHER
 from mcp_touchstone.parts.second import SECOND
-from mcp_touchstone.parts.upstream import Upstream
+from mcp_touchstone.parts.upstream import TOOLS, Upstream
 from mcp_touchstone.results.verdict import WireLine, evidence
 from mcp_touchstone.transport.channel import StdioChannel
 from mcp_touchstone.transport.process import now
@@ -68,6 +70,13 @@ ENDS: Final = (
 NO_METHOD: Final = METHOD_NOT_FOUND
 KINDS: Final = ("prefix", "hides", "adds", "drops", "revision")
 """What a gateway may be meant to do, each with a value."""
+
+KNOWN: Final[Mapping[str, Sequence[str]]] = {
+    "hides": [one["name"] for one in (*TOOLS, *FURTHER)],
+    "drops": [*Upstream.capabilities, "tasks"],
+    "revision": rev.ALL,
+}
+"""Kind -> its values: the tools and the capabilities of our server."""
 
 
 class NoSecondClientError(Exception):
@@ -131,8 +140,8 @@ class Expected:
             elif not (sign and value) or name not in KINDS:
                 known = ", ".join(f"{one}=..." for one in KINDS)
                 raise ValueError(f"{word!r} is none of {known}, transparent")
-            elif name == "revision" and value not in rev.ALL:
-                raise ValueError(f"{value!r} is none of {', '.join(rev.ALL)}")
+            elif name in KNOWN and value not in KNOWN[name]:
+                raise ValueError(f"{word!r}: {value!r} is none of {', '.join(KNOWN[name])}")
             elif name == "prefix" and found.prefix:
                 found = replace(found, further=(*found.further, value))
             elif name in {"prefix", "revision"}:
@@ -312,19 +321,19 @@ class Pair(Record):
     def behind(self, name: str) -> tuple[str, int] | None:
         """Return the conversation and the line of what our server answered for a step.
 
-        The last request of the same method and target is the one; one with equal arguments before
-        all others.
+        The last request of the same method and target is the one; one with equal params before all
+        others.
         """
         asked = self._sent(name)
         if asked is None:
             return None
-        wanted, arguments = {self._target(asked), None}, object_in(asked, "params", "arguments")
+        wanted, params = {self._target(asked), None}, self._own_params(asked)
         alike = [
             (number, entry)
             for number, entry in self.through.received(str(asked.get("method")))
             if self.expected.prefix or self._target(entry.value) in wanted
         ]
-        same = [one for one in alike if object_in(one[1].value, "params", "arguments") == arguments]
+        same = [one for one in alike if self._own_params(one[1].value) == params]
         if not alike:
             return None
         number, entry = (same or alike)[-1]
@@ -335,6 +344,14 @@ class Pair(Record):
         step = self.through.steps[name]
         value = self.through.clients[step.client][step.line].value if step.line else None
         return value if isinstance(value, dict) else None
+
+    def _own_params(self, value: Any) -> dict[str, Any]:
+        """Return the params of a request as our server knows them, without metadata."""
+        params = object_in(value, "params")
+        name = params.get("name")
+        if isinstance(name, str):
+            params = {**params, "name": name.removeprefix(self.expected.prefix)}
+        return _without(params, "_meta")
 
     @staticmethod
     def _target(value: Any) -> Any:
@@ -612,6 +629,11 @@ class ExchangePlan:
     part: type[Upstream]
     once: bool
     several: bool
+
+    @property
+    def chapter(self) -> str:
+        """The chapter of its file, whose rules on all traffic read it if nothing else is held."""
+        return PurePath(self.run.__code__.co_filename).stem
 
 
 def exchange(

@@ -19,10 +19,11 @@ import pytest
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.loader import home, suite_file
 from mcp_touchstone.catalog.scenario import Case
+from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import UsageError, judge
 from mcp_touchstone.pytest_plugin import TouchstoneWarning, xdist
-from mcp_touchstone.pytest_plugin.jobs import Job, jobs
+from mcp_touchstone.pytest_plugin.jobs import CLIENT, Job, jobs
 from mcp_touchstone.pytest_plugin.options import SERVER
 from mcp_touchstone.report import items as report
 from mcp_touchstone.report.items import BASELINE, ItemResult
@@ -283,8 +284,8 @@ class Suite:
     def _judge(self, job: Job) -> xdist.Document:
         planned = self._planned[job.name]
         choice = replace(job.choice, cases=frozenset(planned) or None)
-        if job.client is not None:
-            return self._judge_client(job, choice)
+        if job.settings is not None:
+            return self._judge_other(job, job.settings, choice)
         progress = Progress(now)
         heartbeat = Heartbeat(now, self._tell, progress.text)
         heartbeat.start()
@@ -305,12 +306,13 @@ class Suite:
         found = report.results(run, cases, self._first[job.name])
         return _document(job, found, report.summary(run))
 
-    def _judge_client(self, job: Job, choice: Choice) -> xdist.Document:
-        from mcp_touchstone.tap import check  # noqa: PLC0415  (only when used)
+    def _judge_other(self, job: Job, settings: Settings, choice: Choice) -> xdist.Document:
+        from mcp_touchstone.gateway import check as gateways  # noqa: PLC0415  (only when used)
+        from mcp_touchstone.tap import check as clients  # noqa: PLC0415  (as above)
 
-        assert job.client is not None  # noqa: S101  (the caller looked)
+        check = clients.check if job.kind == CLIENT else gateways.check
         try:
-            run = check.check(job.client, choice)
+            run = check(settings, choice)
         except UserError as error:
             return self._broken(job, error)
         if run.execution.interrupted:
@@ -319,8 +321,7 @@ class Suite:
 
     def _broken(self, job: Job, error: Exception) -> xdist.Document:
         names = (*self._first[job.name], *self._planned[job.name], BASELINE)
-        kind = "client" if job.client else "server"
-        return _document(job, report.broken(str(error), names, kind))
+        return _document(job, report.broken(str(error), names, job.kind))
 
     # --- showing
 
@@ -395,7 +396,7 @@ def _golden_id(job: Job) -> str:
 def _fits(job: Job, case: Case) -> bool:
     """Return whether a case has a clause on the transport of the server."""
     spoken = job.target.transport
-    return job.client is not None or any(spoken in clause.transports for clause in case.clauses)
+    return job.kind == CLIENT or any(spoken in clause.transports for clause in case.clauses)
 
 
 def _nodes(job: Job) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_touchstone.catalog.errors import InputError, UserError
-from mcp_touchstone.catalog.loader import CLIENTS, load
+from mcp_touchstone.catalog.loader import CLIENTS, GATEWAYS, load
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.config import files, resolve
 from mcp_touchstone.config.settings import (
@@ -25,7 +25,7 @@ from mcp_touchstone.config.settings import (
     layer,
     merged,
 )
-from mcp_touchstone.config.toml_keys import KEYS, untrusted
+from mcp_touchstone.config.toml_keys import KEYS, OTHERS, untrusted
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gate import FILE
 from mcp_touchstone.gate.baseline_file import Book
@@ -37,6 +37,7 @@ from mcp_touchstone.target.option import OptionType
 from mcp_touchstone.target.server_settings import words
 from mcp_touchstone.target.target import Target
 
+CLIENT, GATEWAY = OTHERS
 JOBS: Final = pytest.StashKey[list["Job"]]()
 _VALUED: Final = [name for name, row in ALL.items() if row.kind is not OptionType.FLAG]
 _OPTION: Final = re.compile(rf"--({'|'.join([*_VALUED, 'trust-config'])})\b")
@@ -44,7 +45,7 @@ _OPTION: Final = re.compile(rf"--({'|'.join([*_VALUED, 'trust-config'])})\b")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One server or client and the settings of its check.
+    """One server, client or gateway and the settings of its check.
 
     Attributes:
         name: name of its target; empty if it has none.
@@ -52,7 +53,8 @@ class Job:
         book: its baseline; None if there is none.
         golden: the folder of its golden recording; None if there is none.
         golden_target: the server, with the sandbox that the recorded scenarios need.
-        client: the settings of a client under test, which is judged instead of a server.
+        kind: what it is: a server, a client or a gateway.
+        settings: those of a client or a gateway, which is judged instead of a server.
         configuration: the file of its settings; None if there is none.
     """
 
@@ -63,7 +65,8 @@ class Job:
     book: Book | None
     golden: Path | None = None
     golden_target: Target | None = None
-    client: Settings | None = None
+    kind: str = "server"
+    settings: Settings | None = None
     configuration: Path | None = None
 
     @property
@@ -74,7 +77,7 @@ class Job:
     @property
     def judged(self) -> str:
         """The id, without that suffix, of the item that fails if the job cannot be judged."""
-        return JUDGED.format(kind="client" if self.client else "server")
+        return JUDGED.format(kind=self.kind)
 
 
 def jobs(config: pytest.Config) -> list[Job]:
@@ -89,14 +92,20 @@ def jobs(config: pytest.Config) -> list[Job]:
     if found is None:
         try:
             several = [*_settings(config)]
-            servers = [one for one in several if one.command or one.url or not one.client]
+            servers = [one for one in several if _has_server(one)]
             found = [_job(one, _golden(config, one)) for one in resolve.with_own_files(servers)]
             clients = [resolve.of_client(one) for one in several if one.client]
             found += [_client(one, alone=not servers) for one in clients]
+            found += [_gateway(resolve.of_gateway(one)) for one in several if one.gateway]
             config.stash[JOBS] = found
         except (UserError, ValueError) as error:
             raise pytest.UsageError(safe(_OPTION.sub(r"--mcp-\1", str(error)))) from error
     return found
+
+
+def _has_server(one: Settings) -> bool:
+    """Return whether a server is judged; a URL beside the command of a gateway is the gateway's."""
+    return bool(one.command or (one.url and not one.gateway) or not (one.client or one.gateway))
 
 
 def base(config: pytest.Config) -> Path:
@@ -108,15 +117,15 @@ def _settings(config: pytest.Config) -> Iterator[Settings]:
     _refuse_lost_ini(config)
     own = layer(_options(config))
     command = _command(config, "server")
-    client = _command(config, "client")
+    others = {name: found for name in OTHERS if (found := _command(config, name))}
     usual = {"usual_baseline": Path(_shown(base(config) / FILE))}
     trusted = _is_typed(config, "trust-config")
     if not trusted:
-        _refuse_risks(config, {**own, "command": command, "client": client})
+        _refuse_risks(config, {**own, "command": command, **others})
     file = _named_file(config)
     served = bool(command) or "url" in own
     on = config.getoption("--mcp")
-    if file is None and not served and (on or not client):
+    if file is None and not served and (on or not others):
         file = files.present(base(config))
         if file is None and on:
             raise ConfigError(
@@ -131,21 +140,20 @@ def _settings(config: pytest.Config) -> Iterator[Settings]:
             raise ConfigError(
                 f"--target {names[0]}: name the file that defines it with --mcp-config"
             )
-        yield merged(usual, own, {"command": command, "client": client})
+        yield merged(usual, own, {"command": command, **others})
         return
     shown = Path(_shown(file))
     chosen: list[str | None] = [*(names or files.targets(shown))]
     for name in chosen or [None]:
-        named = served or bool(client)
+        named = served or bool(others)
         known = trusted or _is_typed(config, "config")
-        asked = files.ReadOptions(shown, name, os.environ, own, known, named, clients=True)
-        found = files.find(asked)
-        both = merged(*([] if found is None else [found.layer]), own)
-        both = replace(both, client=client or both.client)
+        asked = files.ReadOptions(shown, name, os.environ, own, known, named, others=True)
+        read = files.find(asked)
+        both = merged(*([] if read is None else [read.layer]), own, others)
         if command:
             yield replace(both, command=command)
-        elif found is not None:
-            yield replace(both, origin=(*found.words, *words(merged(own))))
+        elif read is not None:
+            yield replace(both, origin=(*read.words, *words(merged(own))))
 
 
 def _is_typed(config: pytest.Config, name: str) -> bool:
@@ -167,7 +175,7 @@ def _refuse_risks(config: pytest.Config, read: Layer) -> None:
     """
     folder = base(config)
     risks = {name: row.risk for name, row in ALL.items()}
-    risks |= {"server": KEYS["command"].risk, "client": KEYS["client"].risk}
+    risks |= {"server": KEYS["command"].risk} | {name: KEYS[name].risk for name in OTHERS}
     for name, risk in risks.items():
         texts = [] if _is_typed(config, name) else given(config, name)
         field = "command" if name == "server" else field_of(name)
@@ -242,7 +250,7 @@ def _read(config: pytest.Config, name: str, text: str) -> Any:
 
 
 def _command(config: pytest.Config, name: str) -> tuple[str, ...]:
-    """Return the command of the server or client; empty if a configuration names it."""
+    """Return the command of the server, client or gateway; empty if a configuration names it."""
     texts = given(config, name)
     if not texts:
         return ()
@@ -302,7 +310,35 @@ def _client(settings: Settings, *, alone: bool) -> Job:
     book = resolve.book(settings)
     target = resolve.client_target(settings)
     file = settings.configuration
-    return Job(settings.name, target, choice, registry, book, client=settings, configuration=file)
+    return Job(
+        settings.name,
+        target,
+        choice,
+        registry,
+        book,
+        kind=CLIENT,
+        settings=settings,
+        configuration=file,
+    )
+
+
+def _gateway(settings: Settings) -> Job:
+    """Return the job of a gateway."""
+    from mcp_touchstone.gateway import scene  # noqa: PLC0415  (only when used)
+
+    choice = resolve.choice(settings)
+    registry = load(GATEWAYS)
+    choice.check(registry)
+    return Job(
+        settings.name,
+        scene.way(settings).target,
+        choice,
+        registry,
+        resolve.book(settings),
+        kind=GATEWAY,
+        settings=settings,
+        configuration=settings.configuration,
+    )
 
 
 def _shown(path: Path) -> str:

@@ -34,6 +34,12 @@ OWN: Final = {
         help="check this MCP client beside the tests; {server} is a server of ours, {python} the "
         "interpreter that runs pytest",
     ),
+    "gateway": Option(
+        kind=OptionType.TEXT,
+        metavar="COMMAND",
+        help="check this gateway beside the tests; {server} or {url} is a server of ours behind "
+        "it, {port} the port where it listens, {python} the interpreter that runs pytest",
+    ),
     "config": Option(
         kind=OptionType.TEXT,
         metavar="FILE",
@@ -65,7 +71,7 @@ OWN: Final = {
 """Options of the plugin alone."""
 ALL: Final = {**OWN, **SETTINGS}
 """All options but ``--mcp``: name without ``--mcp-`` -> option."""
-SERVER: Final = ("server", "url", "config", "client")
+SERVER: Final = ("server", "url", "config", "client", "gateway")
 """Options and ini keys that name what is checked."""
 
 

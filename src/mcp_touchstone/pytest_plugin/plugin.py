@@ -46,7 +46,7 @@ def _refuse_idle_options(config: pytest.Config) -> None:
     if idle:
         raise pytest.UsageError(
             f"--mcp-{idle[0]} has no effect, as no server is checked: add --mcp to check those of "
-            "touchstone.toml, --mcp-server COMMAND or --mcp-client COMMAND"
+            "touchstone.toml, --mcp-server COMMAND, --mcp-client COMMAND or --mcp-gateway COMMAND"
         )
 
 
@@ -56,7 +56,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         from mcp_touchstone.pytest_plugin.jobs import jobs  # noqa: PLC0415  (only when it is used)
 
         try:
-            names = [job.name for job in jobs(metafunc.config) if job.client is None]
+            names = [job.name for job in jobs(metafunc.config) if job.settings is None]
         except pytest.UsageError as error:
             pytest.fail(str(error), pytrace=False)
         if any(names):
@@ -102,7 +102,7 @@ def _mcp_target(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> 
     """Return the server; private, so that a project's own ``mcp_server`` does not replace it."""
     from mcp_touchstone.pytest_plugin.jobs import jobs  # noqa: PLC0415  (only when it is used)
 
-    found = [job for job in jobs(pytestconfig) if job.client is None]
+    found = [job for job in jobs(pytestconfig) if job.settings is None]
     if not found:
         pytest.fail(
             "no server: name one with --mcp-server or the ini key mcp_server, or write a "

@@ -171,7 +171,10 @@ def again(run: Run, finding: Finding) -> str:
         return ""
     command, *rest = run.subject.again
     if not run.subject.checked:
-        return shlex.join(["mcp-touchstone", command, *finding.judgement.replay, *rest])
+        replay = finding.judgement.replay
+        if run.subject.kind == "gateway":
+            replay = ("--select", finding.clause.id, "--revision", finding.judgement.revision)
+        return shlex.join(["mcp-touchstone", command, *replay, *rest])
     words = ["mcp-touchstone", "check", "-v"]
     name = finding.clause.id
     if isinstance(finding.clause, Threat):

@@ -85,9 +85,8 @@ class ClientProcess:
         self._words = [word for word in words if word]
         self._reports: dict[str, str] = {}
         self._reported = threading.Condition()
-        box = sandbox_in(replace(target, command=(*keeper(), *words)), world, self.env)
-        if box is not None:
-            box = replace(box, readable=(*box.readable, shown))
+        kept = replace(target, command=(*keeper(), *words), places=(shown,))
+        box = sandbox_in(kept, world, self.env)
         try:
             with STARTS:
                 self._process = ServerProcess(

@@ -148,7 +148,7 @@ def _rules(
     registry: Registry, choice: Choice, revision: str, transport: Transport
 ) -> Iterator[tuple[Ambient, tuple[Clause, ...]]]:
     """Yield the selected rules with their clauses that apply."""
-    for case in registry.ambients:
+    for case in filter(choice.selects, registry.ambients):
         clauses = tuple(
             clause
             for clause in case.clauses

@@ -184,33 +184,33 @@ class ServerSettings:
         risk=LEAVES,
     )
     root_size: int = _run(
-        "end the server, or the client of `client`, when it has written this much to its "
-        "throw-away folders (default: 1024); they may have a file for each 8 KiB of it",
+        "end the server, client or gateway when it has written this much to its throw-away "
+        "folders (default: 1024); they may have a file for each 8 KiB of it",
         "MIB",
         values.whole(1, values.MOST_MIB),
         kind=OptionType.NUMBER,
         default=0,
         in_pytest=True,
-        commands=(*RUN, "fleet", "client"),
+        commands=(*RUN, "fleet", "client", "gateway"),
         risk=_LARGE,
     )
     offline: bool = _start("start the server without any network, loopback included (Linux)")
     sandbox: str = _run(
-        "keep the server, or the client of `client`, from your files, your processes and the "
-        "network (Linux): auto, unshare, bwrap or off; auto where tools that may write are called, "
-        "off otherwise",
+        "keep the server, client or gateway from your files, your processes and the network "
+        "(Linux): auto, unshare, bwrap or off; auto where tools that may write are called, off "
+        "otherwise",
         "NAME",
         values.sandbox,
         default="",
         complete=lambda: values.SANDBOXES,
         in_pytest=True,
-        commands=(*RUN, "client", "tap"),
+        commands=(*RUN, "client", "gateway", "tap"),
         risk=_OFF,
     )
     online: bool = _run(
         "leave it the network in its sandbox",
         in_pytest=True,
-        commands=(*RUN, "client", "tap"),
+        commands=(*RUN, "client", "gateway", "tap"),
         risk=ANY,
     )
     timeout: float = _start(

@@ -53,11 +53,15 @@ class Target(ServerSettings):
         method: method that isolates its processes from the user's files and processes; None for
             no sandbox.
         unsafe: the reason why a required sandbox is missing; empty otherwise.
+        starts: the program of a server of ours that it starts, for its sandbox.
+        places: folders of ours with what changes while it runs, which it may read in its sandbox.
     """
 
     without_network: tuple[str, ...] = ()
     method: Method | None = None
     unsafe: str = ""
+    starts: tuple[str, ...] = ()
+    places: tuple[Path, ...] = ()
 
     @property
     def transport(self) -> Transport:
