@@ -22,7 +22,10 @@ SIZES: Final = (1023, 4095, 8191, 16383, 65535)
 """Bytes before a character of three bytes, which so straddles a power of two."""
 
 LARGE: Final = 8 << 20
-"""Bytes of a result."""
+"""Bytes of a result, and of an argument."""
+
+PATIENCE: Final = 30.0
+"""Seconds for the answer to such a call, and for a page of a long list."""
 
 
 @gateways.exchange("clients")
@@ -63,7 +66,13 @@ def sends_large_messages(talk: gateways.ExchangeTalk) -> None:
         for shift in range(3):
             text = "x" * (shift + size % 3) + "€" * (size // 3 + 2)
             talk.call(f"echo-{size}-{shift}", "echo", text=text, mark=f"{size}-{shift}")
-    talk.call("large", "big", size=LARGE)
+    large: dict[str, dict[str, Any]] = {
+        "large": {"size": LARGE},
+        "sent": {"size": 1, "text": "x" * LARGE},
+    }
+    for name, asked in large.items():
+        line = talk.send("tools/call", talk.params("big", **asked))
+        talk.take(name, line, seconds=PATIENCE)
 
 
 @gateways.exchange("many", upstream.Many, once=True)
@@ -157,17 +166,19 @@ def _first(one: Any, two: Any) -> str:
     return f"from character {at} on: {brief(two[at : at + 20])}, {size}"
 
 
-@ambient("gateway-result-large", of="sizes")
-def passes_a_large_result_on(pair: gateways.Pair) -> Iterator[Seen]:
-    """A result of 8 MiB arrives."""
-    if pair.has("large") and "large" in pair.through.steps:
-        step = pair.through.steps["large"]
-        if step.timed_out:
-            return  # a busy machine needs longer than we wait
-        sent = pair.direct.steps["large"].result["content"]
-        whole = gateways.same(step.result.get("content"), sent)
+@ambient("gateway-result-large", "gateway-request-large", of="sizes")
+def passes_large_messages_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """A result of 8 MiB arrives, and a call of that size is answered."""
+    for name, clause in (("large", "gateway-result-large"), ("sent", "gateway-request-large")):
+        if not pair.has(name) or name not in pair.through.steps:
+            continue
+        step = pair.through.steps[name]
+        if step.timed_out and pair.is_too_slow(name, PATIENCE):
+            continue
+        wanted = pair.direct.steps[name].result.get("content")
+        whole = gateways.same(step.result.get("content"), wanted)
         actual = step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
-        yield pair.seen("gateway-result-large", "large", whole, "the result of the server", actual)
+        yield pair.seen(clause, name, whole, "the result of the server", actual)
 
 
 @ambient("gateway-tools-many", of="many")

@@ -1,7 +1,7 @@
 """gateways/headers: what a gateway over HTTP passes on in headers, and what it must not."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from mcp_touchstone.suite import (
     Breach,
@@ -31,14 +31,14 @@ PATIENCE: Final = 5.0
 def calls_with_headers(talk: gateways.ExchangeTalk) -> None:
     """List and call, over HTTP also as clients with tokens, and as a foreign web page."""
     talk.pages("tools-0", "tools/list", "tools")
-    talk.call("echo-0", "echo", text="x", mark=MARK)
+    talk.call("echo-0", "echo", text="of-0", mark=MARK)
     if not talk.shares:
         return
     for token in callers.TOKENS:
         client = talk.bearer(token)
         if client is not None:
             talk.pages(f"tools-{client}", "tools/list", "tools", client)
-            talk.call(f"echo-{client}", "echo", client, text="x", mark=MARK)
+            talk.call(f"echo-{client}", "echo", client, text=f"of-{client}", mark=MARK)
     http = talk.http()
     if http.local:
         answer = http.first_request({"Origin": FOREIGN})
@@ -136,3 +136,30 @@ def serves_private_results_to_their_caller(pair: gateways.Pair) -> Iterator[Seen
             passed = first == name
             expected = "a result of its own"
             yield pair.seen("gateway-cache-private", name, passed, expected, actual)
+
+
+@ambient("gateway-users-list", of="headers")
+def lists_what_each_user_has(pair: gateways.Pair) -> Iterator[Seen]:
+    """A user does not get the list that the server gave in the session of another user."""
+    owners = {
+        str(object_in(entry.value, "params", "arguments").get("text")): number
+        for number, entry in pair.through.received("tools/call")
+    }
+    for name, step in pair.through.steps.items():
+        stamp = object_in(step.result, "_meta").get(callers.STAMP)
+        own = owners.get(f"of-{step.client}")
+        if not name.startswith("tools-") or stamp is None or own is None:
+            continue
+        others = [at for user, at in owners.items() if user != f"of-{step.client}" and at != own]
+        source = next((n for n, one in enumerate(pair.through.upstream) if _gave(one, stamp)), None)
+        passed = source not in others
+        actual = f"{gateways.Fate.CROSSED}: a list of the session of another user"
+        if others:
+            yield pair.seen("gateway-users-list", name, passed, "a list of its session", actual)
+
+
+def _gave(transcript: Any, stamp: object) -> bool:
+    """Whether our server gave a stamp in a conversation."""
+    messages = (message.value for entry in transcript for message in entry.messages)
+    metas = (object_in(one, "result", "_meta") for one in messages)
+    return any(one.get(callers.STAMP) == stamp for one in metas)

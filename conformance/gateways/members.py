@@ -17,6 +17,13 @@ NEEDS: Final = {
 }
 """ExchangeStep -> the capability of the server that it needs; all others need tools, or none."""
 
+METHODS: Final = {
+    "prompt": "prompts/get",
+    "no-resource": "resources/read",
+    "complete": "completion/complete",
+}
+"""Step -> its method, of which it is the last request."""
+
 TOOLS: Final = ("everything", "fail")
 ERRORS: Final = ("refuse", "no-tool", "no-method", "no-resource", "no-cursor")
 
@@ -29,16 +36,17 @@ def reads_everything(talk: gateways.ExchangeTalk) -> None:
     own = talk.expected.prefix
     text = "test://upstream/text%20file.txt"
     reference = {"type": "ref/prompt", "name": f"{own}review"}
-    about = {"ref": reference, "argument": {"name": "style", "value": "fo"}}
-    talk.ask("prompt", "prompts/get", {"name": f"{own}review", "arguments": {"text": "ü"}})
-    talk.ask("read", "resources/read", {"uri": text})
-    talk.ask("read-bytes", "resources/read", {"uri": "test://upstream/binary"})
+    given = {"arguments": {"text": "ü"}}
+    about = {"ref": reference, "argument": {"name": "style", "value": "fo"}, "context": given}
+    talk.ask("prompt", "prompts/get", {"name": f"{own}review", **given})
+    talk.ask("read", "resources/read", {"uri": talk.expected.uri(text)})
+    talk.ask("read-bytes", "resources/read", {"uri": talk.expected.uri("test://upstream/binary")})
     talk.ask("complete", "completion/complete", about)
     for tool in TOOLS:
         talk.call(tool, tool)
     talk.call("refuse", "refuse")
     talk.call("no-tool", "no-such-tool")
-    talk.ask("no-resource", "resources/read", {"uri": "test://upstream/none"})
+    talk.ask("no-resource", "resources/read", {"uri": talk.expected.uri("test://upstream/none")})
     talk.ask("no-cursor", "tools/list", {"cursor": "none"})
     talk.ask("no-method", "com.example.upstream/unknown", {})
 
@@ -98,6 +106,7 @@ MEMBERS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         "result.content.*.resource.x-upstream",
     ),
     "gateway-result-content": _each(TOOLS, "result.content"),
+    "gateway-result-integers": (("everything", "result.structuredContent.large"),),
     "gateway-result-structured": _each(TOOLS, "result.structuredContent"),
     "gateway-result-error-flag": (("fail", "result.isError"),),
     "gateway-result-meta": _each(_RESULTS, "result._meta"),
@@ -196,6 +205,18 @@ def answers_as_the_server_does(pair: gateways.Pair) -> Iterator[Seen]:
             passed = _kind(after.value) == _kind(before.value)
             actual = f"{_kind(after.value)} in place of {_kind(before.value)}: {brief(after.value)}"
             yield pair.seen("gateway-answers-kind", name, passed, _kind(before.value), actual)
+
+
+@ambient("gateway-request-params", of="contents")
+def passes_params_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """The params of a prompt, a resource and a completion reach the server unchanged."""
+    for name, method in METHODS.items():
+        heard = [entry for _, entry in pair.through.received(method)]
+        if pair.has(name) and name in pair.through.steps and heard:
+            sent = pair.own_params(pair.sent(name))
+            found = gateways.compared(sent, pair.own_params(heard[-1].value))
+            actual = gateways.in_words(found)
+            yield pair.seen("gateway-request-params", name, not found, "as it was sent", actual)
 
 
 @ambient("gateway-features-passed", "gateway-opening-capabilities", of="contents")

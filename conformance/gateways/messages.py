@@ -1,12 +1,16 @@
 """gateways/messages: notifications, cancellation, and requests of the server."""
 
+import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
 from mcp_touchstone.suite import (
     META,
     Happened,
+    Role,
     Seen,
+    Source,
     ambient,
     brief,
     gateways,
@@ -30,6 +34,15 @@ CHANGED: Final = (
 UPDATED: Final = "notifications/resources/updated"
 CANCELLED: Final = "notifications/cancelled"
 LEVEL: Final = "debug"
+NUMBER: Final = 7007
+"""An id, which is that of another request as a text."""
+
+SOON: Final = 10.0
+"""Seconds for the answer to such a request."""
+
+FURTHER: Final = {Role.SECOND_ANSWER, Role.ORPHAN}
+"""Answers that nobody waits for."""
+
 CALL: Final = "token-p"
 """The progress token of a call."""
 
@@ -47,7 +60,7 @@ def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
     for what in QUESTIONS:
         talk.question(what)
     if not talk.modern:
-        talk.ask("subscribe", "resources/subscribe", {"uri": WATCHED})
+        talk.ask("subscribe", "resources/subscribe", {"uri": talk.expected.uri(WATCHED)})
         talk.call("change", "change")
         talk.settle()
     kept = talk.params("later", mark="kept", after=1200)
@@ -57,6 +70,13 @@ def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
     talk.begun("token-h")
     talk.cancel(first)
     talk.take("kept", second)
+    alike = {"id-number": NUMBER, "id-text": str(NUMBER)}
+    lines = {
+        name: talk.send("tools/call", talk.params("later", mark=name, after=100), id=own)
+        for name, own in alike.items()
+    }
+    for name, line in lines.items():
+        talk.take(name, line, seconds=SOON)
     talk.settle()
 
 
@@ -65,7 +85,8 @@ def _arrive(pair: gateways.Pair, clause: str, step: str, method: str) -> Iterato
     if not pair.has(step) or step not in pair.through.steps or not pair.direct.params_of(method):
         return
     found = gateways.compared(
-        {method: pair.direct.params_of(method)}, {method: pair.through.params_of(method)}
+        {method: pair.direct.params_of(method)},
+        {method: pair.expected.ours(pair.through.params_of(method))},
     )
     actual = gateways.in_words(found)
     yield pair.seen(clause, step, not found, "the messages of the server", actual)
@@ -179,6 +200,78 @@ def numbers_its_own_requests(pair: gateways.Pair) -> Iterator[Seen]:
             actual = f"a token of the request on line {before}, which has no answer yet"
             yield pair.behind_at("gateway-tokens-unique", not open_, spot, "a free token", actual)
             active[token] = asked.line
+
+
+@ambient("gateway-progress-meanwhile", of="messages")
+def passes_progress_on_at_once(pair: gateways.Pair) -> Iterator[Seen]:
+    """Progress of an open call arrives before the answer to a later call."""
+    kept = pair.through.steps.get("kept")
+    if kept is None or kept.answer is None or pair.through.call("held") is None:
+        return
+    method = "notifications/progress"
+    arrived, direct = (
+        [entry for entry, one in held.heard(method) if _token(one.value) == "token-h"]
+        for held in (pair.through, pair.direct)
+    )
+    others = [one for _, one in pair.through.heard(method) if _token(one.value) != "token-h"]
+    if direct and others:
+        passed = any(entry.n < kept.answer for entry in arrived)
+        actual = f"{gateways.Fate.DELAYED}: progress of the call before has not arrived"
+        yield pair.seen("gateway-progress-meanwhile", "kept", passed, "progress before", actual)
+
+
+def _token(message: Any) -> Any:
+    return value_in(message, "params", "progressToken")
+
+
+@ambient("gateway-ids-types", of="messages")
+def tells_ids_of_two_types_apart(pair: gateways.Pair) -> Iterator[Seen]:
+    """A request whose id is a number and one with the same digits as a text get their answers."""
+    for name in ("id-number", "id-text"):
+        if pair.has(name) and name in pair.through.steps:
+            step = pair.through.steps[name]
+            passed = gateways.same(_text(step.value), _text(pair.direct.steps[name].value))
+            actual = step.why or brief(step.value)
+            yield pair.seen("gateway-ids-types", name, passed, "its own answer", actual)
+
+
+@ambient("gateway-answers-once")
+def answers_each_request_once(pair: gateways.Pair) -> Iterator[Seen]:
+    """A client gets one answer to each request, and no other answers."""
+    alone = {
+        message.role for one in pair.direct.clients for entry in one for message in entry.messages
+    }
+    for entry in pair.transcript if not alone & FURTHER else ():
+        for message in entry.messages:
+            if message.role in {Role.ANSWER, *FURTHER}:
+                passed = message.role is Role.ANSWER
+                actual = f"{gateways.Fate.INVENTED}: a {message.role}"
+                yield pair.at("gateway-answers-once", passed, entry.n, "one answer", actual)
+
+
+@ambient("gateway-calls-once")
+def makes_each_call_once(pair: gateways.Pair) -> Iterator[Seen]:
+    """A call reaches the server as often as the clients make it."""
+    made = Counter(
+        _call(pair, entry.value)
+        for transcript in pair.through.clients
+        for entry in transcript
+        if entry.source is Source.US and value_in(entry.value, "method") == "tools/call"
+    )
+    came = Counter[str]()
+    for number, entry in pair.through.received("tools/call") if pair.scenario != "redirect" else ():
+        call = _call(pair, entry.value)
+        if call in made and "inputResponses" not in object_in(entry.value, "params"):
+            came[call] += 1
+            passed, spot = came[call] <= made[call], (number, entry.n)
+            actual = f"{gateways.Fate.INVENTED}: call {came[call]} of {made[call]}"
+            yield pair.behind_at("gateway-calls-once", passed, spot, f"{made[call]}", actual)
+
+
+def _call(pair: gateways.Pair, value: Any) -> str:
+    """Return a text for the name and the arguments of a call, as our server knows them."""
+    params = pair.own_params(value)
+    return json.dumps([params.get("name"), params.get("arguments")], sort_keys=True)
 
 
 @ambient("gateway-roots", "gateway-sampling", "gateway-elicitation", of="messages")

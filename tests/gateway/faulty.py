@@ -8,8 +8,9 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from typing import Any
+import unicodedata
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 Json = dict[str, Any]
 
@@ -245,6 +246,129 @@ class LateProgress(Gateway):
             self.late = None
 
 
+class HoldsProgress(Gateway):
+    """Holds the progress of a call back until its answer."""
+
+    held: ClassVar[list[Json]] = []
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Hold a report back."""
+        if message.get("method") == "notifications/progress":
+            self.held.append(message)
+            return
+        meta = self.request_of(message).get("params", {}).get("_meta", {})
+        for one in [*self.held]:
+            if one["params"]["progressToken"] == meta.get("progressToken"):
+                self.held.remove(one)
+                yield one
+        yield message
+
+
+class SwapsIds(Gateway):
+    """Answers a number where the id is the same digits as a text, and the other way round."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Change the id of an answer."""
+        if str(message.get("id")) == "7007" and "method" not in message:
+            message["id"] = 7007 if isinstance(message["id"], str) else "7007"
+        yield message
+
+
+class AnswersTwice(Gateway):
+    """Answers a call twice."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Repeat an answer."""
+        yield message
+        if mark_of(self.request_of(message)) == "kept":
+            yield message
+
+
+class CallsTwice(Gateway):
+    """Makes a call again on its own."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Repeat a call."""
+        yield message
+        if mark_of(message) == "id-text":
+            yield {**message, "id": "again"}
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Keep the second answer."""
+        if message.get("id") != "again":
+            yield message
+
+
+class RefusesLarge(Gateway):
+    """Refuses a call of more than 1 MiB."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Answer in place of the server."""
+        if len(json.dumps(message)) > 1 << 20:
+            error = {"code": -32600, "message": "too large"}
+            self.tell_client({"jsonrpc": "2.0", "id": message["id"], "error": error})
+        else:
+            yield message
+
+
+class HangsOnLarge(Gateway):
+    """Passes nothing on after a message of more than 1 MiB."""
+
+    hangs = False
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Hang."""
+        self.hangs |= len(json.dumps(message)) > 1 << 20
+        if not self.hangs:
+            yield message
+
+
+class Normalizes(Gateway):
+    """Normalizes texts: ``normalizes FORM``, or their ends of lines: ``normalizes LINES``."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Change each text."""
+        yield self.normal(message)
+
+    def normal(self, value: Any) -> Any:
+        """Return a value with other texts."""
+        if isinstance(value, dict):
+            return {key: self.normal(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self.normal(one) for one in value]
+        if not isinstance(value, str):
+            return value
+        if self.words == ["LINES"]:
+            return value.replace("\r\n", "\n")
+        form: Any = self.words[0]
+        return unicodedata.normalize(form, value)
+
+
+class Rewrites(Gateway):
+    """Writes ``gw+`` before each URI, as it declares: ``rewrites all``; or ``rewrites answers``."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Restore the URI of a request."""
+        plain = self.words == ["all"]
+        yield self.other(message, lambda uri: uri.removeprefix("gw+")) if plain else message
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Rewrite the URIs of an answer."""
+        yield self.other(message, "gw+{}".format)
+
+    def other(self, value: Any, change: Callable[[str], str]) -> Any:
+        """Return a value with other URIs."""
+        if isinstance(value, list):
+            return [self.other(one, change) for one in value]
+        if not isinstance(value, dict):
+            return value
+        of_text = {key for key in ("uri", "uriTemplate") if isinstance(value.get(key), str)}
+        return {
+            key: change(one) if key in of_text else self.other(one, change)
+            for key, one in value.items()
+        }
+
+
 class CancelsTwice(Gateway):
     """Sends each cancellation twice."""
 
@@ -443,6 +567,14 @@ FAULTS: dict[str, type[Gateway]] = {
     "loses-progress": LosesProgress,
     "invents-token": InventsToken,
     "late-progress": LateProgress,
+    "holds-progress": HoldsProgress,
+    "swaps-ids": SwapsIds,
+    "answers-twice": AnswersTwice,
+    "calls-twice": CallsTwice,
+    "refuses-large": RefusesLarge,
+    "hangs-on-large": HangsOnLarge,
+    "normalizes": Normalizes,
+    "rewrites": Rewrites,
     "cancels-twice": CancelsTwice,
     "cancels-all": CancelsAll,
     "uses-id-again": UsesIdAgain,

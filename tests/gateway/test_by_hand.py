@@ -88,8 +88,8 @@ def test_no_gateway_is_an_error(
 
     assert capsys.readouterr().err.splitlines() == [
         (
-            "mcp-touchstone: no gateway is named: write its command behind `--` (gateway -- COMMAND "
-            "{server}), or gateway = [...] into touchstone.toml"
+            "mcp-touchstone: no gateway is named: write its command behind `--` (gateway -- "
+            "COMMAND {server}), or gateway = [...] into touchstone.toml"
         ),
         "mcp-touchstone: --sandbox: it keeps the gateway from {url}; add --online",
         "mcp-touchstone: --sandbox auto: we did not start this gateway; drop it",

@@ -11,6 +11,7 @@ from mcp_touchstone.catalog.loader import GATEWAYS, load
 from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gateway import check, scene
+from mcp_touchstone.judging import gateways
 from mcp_touchstone.judging.gateways import Expected
 from mcp_touchstone.results.run import Conclusion, Run
 from mcp_touchstone.results.verdict import Outcome
@@ -56,6 +57,8 @@ MEMBERS = {
     "gateway-prompt-messages": "drop prompts/get result.messages.*.content.mimeType",
     "gateway-resource-contents": "drop resources/read result.contents.*.mimeType",
     "gateway-completion-values": "drop completion/complete result.completion.total",
+    "gateway-result-integers": "change tools/call result.structuredContent.large",
+    "gateway-request-params": "forgets completion/complete params.context",
     "gateway-error-code": "change tools/call error.code",
     "gateway-error-message": "change resources/read error.message",
     "gateway-error-data": "drop resources/read error.data",
@@ -68,6 +71,10 @@ MESSAGES = {
     "gateway-progress-arrives": "loses-progress",
     "gateway-progress-token": "invents-token",
     "gateway-progress-late": "late-progress",
+    "gateway-progress-meanwhile": "holds-progress",
+    "gateway-ids-types": "swaps-ids",
+    "gateway-answers-once": "answers-twice",
+    "gateway-calls-once": "calls-twice",
     "gateway-cancel-arrives": "loses notifications/cancelled",
     "gateway-cancel-right": "cancels-twice",
     "gateway-cancel-others": "cancels-all",
@@ -81,6 +88,7 @@ MESSAGES = {
     "gateway-end-answered": "waits",
     "gateway-text-whole": "cuts-text",
     "gateway-result-large": "cuts-large",
+    "gateway-request-large": "refuses-large",
     "gateway-tools-many": "loses-one",
     "gateway-request-arguments": "forgets tools/call params.arguments.none",
     "gateway-request-meta": "forgets tools/call params._meta.traceparent",
@@ -106,6 +114,7 @@ HEADERS = {
     "gateway-token-own": ("token", LEGACY),
     "gateway-session-own": ("session", LEGACY),
     "gateway-origin": ("web", LEGACY),
+    "gateway-users-list": ("cache", LEGACY),
     "gateway-cache-private": ("cache", MODERN),
     "gateway-redirect-credentials": ("follows", LEGACY),
     "gateway-header-version": ("leave-MCP-Protocol-Version", LEGACY),
@@ -134,7 +143,10 @@ OF_CALLERS = {"gateway-origin", "gateway-cache-private"}
 OF_REQUESTS = {"gateway-token-own", "gateway-session-own"}
 """What concerns HTTP on both hops."""
 
-ONCE = {"gateway-text-whole", "gateway-result-large", "gateway-tools-many", "gateway-load-own"}
+ONCE = {
+    *("gateway-text-whole", "gateway-result-large", "gateway-request-large"),
+    *("gateway-tools-many", "gateway-load-own"),
+}
 """What takes long, and is held in the first revision only."""
 
 TROUBLE_AT_TIMES = {
@@ -177,6 +189,12 @@ def exchanges(request: pytest.FixtureRequest) -> set[str]:
     choice = Choice(select=(request.getfixturevalue("clause"),))
     names = (name for one in check.NEWEST for name in check.needed(load(GATEWAYS), choice, one))
     return {"contents", *names}
+
+
+@pytest.fixture
+def contents_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold only the first exchange."""
+    monkeypatch.setattr(load(GATEWAYS), "parts", {"contents": load(GATEWAYS).parts["contents"]})
 
 
 @pytest.mark.slow
@@ -290,6 +308,41 @@ def test_a_finding_that_does_not_come_again_is_a_note(clause: str, tmp_path: Pat
 
     assert broken(judged(faulty(f"only-once {fault}"), repeats=2)) == {clause: Outcome.NOTE}
     assert broken(judged(faulty(f"drop {MEMBERS[clause][5:]}"), repeats=2))[clause] is Outcome.WARN
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "LINES"])
+def test_a_changed_text_is_a_finding(form: str, contents_alone: None) -> None:
+    del contents_alone
+    clauses = {"gateway-result-content", "gateway-result-structured", "gateway-prompt-messages"}
+
+    assert clauses & {*broken(judged(faulty(f"normalizes {form}")))}
+
+
+def test_a_gateway_may_have_other_uris(contents_alone: None) -> None:
+    del contents_alone
+    expects = "uris=gw+{uri}"
+
+    assert broken(judged(faulty("rewrites all"), expects)) == {}
+    assert broken(judged(faulty("rewrites all"), "uris=gw+{scheme}://{rest}")) == {}
+    assert "gateway-answers-kind" in broken(judged(faulty("rewrites answers"), expects))
+    assert "gateway-resources-facts" in broken(judged(faulty("rewrites all")))
+
+
+def test_a_gateway_that_hangs_on_a_large_result_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    registry = load(GATEWAYS)
+    clients = sys.modules["mcp_touchstone._suites.conformance.gateways.clients"]
+    monkeypatch.setattr(clients, "PATIENCE", 3.0)
+    monkeypatch.setattr(clients, "SIZES", ())
+    monkeypatch.setattr(gateways, "FACTOR", 0)
+    monkeypatch.setattr(
+        registry, "parts", {name: registry.parts[name] for name in ("contents", "sizes")}
+    )
+
+    found = broken(judged(faulty("hangs-on-large")))
+
+    assert {*found} == {"gateway-result-large", "gateway-request-large"}
 
 
 def test_a_gateway_that_does_not_start_is_not_checked() -> None:

@@ -4,8 +4,10 @@ On both hops US is the side of the client: our client before the gateway, the ga
 server. An exchange is a function that talks as a client; its steps have names.
 """
 
+import copy
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -41,6 +43,9 @@ MOST_PAGES: Final = 100
 BEGINNING: Final = 5.0
 """Seconds to wait for a sign that a call has begun."""
 
+FACTOR: Final = 20
+"""How much longer than without the gateway we wait for an answer through it, at least."""
+
 LOOK: Final = 0.2
 """Seconds between two looks at what our server has heard."""
 
@@ -68,8 +73,14 @@ ENDS: Final = (
 """Events by which our server learns that a gateway left."""
 
 NO_METHOD: Final = METHOD_NOT_FOUND
-KINDS: Final = ("prefix", "hides", "adds", "drops", "revision")
+KINDS: Final = ("prefix", "uris", "hides", "adds", "drops", "revision")
 """What a gateway may be meant to do, each with a value."""
+
+PLACES: Final = re.compile(r"\{(?:uri|scheme|rest)\}")
+"""The places for a URI of our server in that of a gateway."""
+
+URIS: Final = ("uri", "uriTemplate")
+"""Members with the URI of a resource."""
 
 KNOWN: Final[Mapping[str, Sequence[str]]] = {
     "hides": [one["name"] for one in (*TOOLS, *FURTHER)],
@@ -107,6 +118,8 @@ class Expected:
 
     Attributes:
         prefix: what it puts before the names of tools and prompts.
+        uris: what it makes of the URIs of resources: a text with ``{uri}``, or with ``{scheme}``
+            and ``{rest}``; empty if they stay.
         further: the same for those of further servers.
         foreign: the beginnings of the names of all that further servers have.
         hides: tools that it does not pass on.
@@ -117,6 +130,7 @@ class Expected:
     """
 
     prefix: str = ""
+    uris: str = ""
     further: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
     hides: frozenset[str] = frozenset()
@@ -142,13 +156,44 @@ class Expected:
                 raise ValueError(f"{word!r} is none of {known}, transparent")
             elif name in KNOWN and value not in KNOWN[name]:
                 raise ValueError(f"{word!r}: {value!r} is none of {', '.join(KNOWN[name])}")
+            elif name == "uris" and not PLACES.search(value):
+                raise ValueError(f"{word!r} has no {{uri}}, and no {{scheme}} and {{rest}}")
             elif name == "prefix" and found.prefix:
                 found = replace(found, further=(*found.further, value))
-            elif name in {"prefix", "revision"}:
+            elif name in {"prefix", "uris", "revision"}:
                 found = replace(found, **dict[str, Any]([(name, value)]))
             else:
                 found = replace(found, **dict[str, Any]([(name, getattr(found, name) | {value})]))
         return found
+
+    def uri(self, own: str) -> str:
+        """Return a URI of our server as the gateway has it."""
+        scheme, _, rest = own.partition("://")
+        parts = {"{uri}": own, "{scheme}": scheme, "{rest}": rest}
+        return PLACES.sub(lambda found: parts[found[0]], self.uris) or own
+
+    def ours(self, value: Any) -> Any:
+        """Return what the gateway says with the URIs of our server."""
+        if not self.uris:
+            return value
+        if isinstance(value, list):
+            return [self.ours(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        return {
+            name: self._own_uri(one) if name in URIS and isinstance(one, str) else self.ours(one)
+            for name, one in value.items()
+        }
+
+    def _own_uri(self, uri: str) -> str:
+        pattern = PLACES.sub(lambda found: f"\0{found[0][1:-1]}\0", self.uris)
+        texts = pattern.split("\0")
+        whole = "".join(f"(?P<{t}>.*?)" if n % 2 else re.escape(t) for n, t in enumerate(texts))
+        found = re.fullmatch(whole, uri, re.DOTALL)
+        if found is None:
+            return uri
+        parts = found.groupdict()
+        return parts.get("uri") or f"{parts['scheme']}://{parts['rest']}"
 
     @property
     def second(self) -> str:
@@ -286,6 +331,7 @@ class Pair(Record):
     def changes(self, name: str) -> list[Difference]:
         """Return the differences between the answers of a step, apart from what is expected."""
         old, new = (held.steps[name].value for held in (self.direct, self.through))
+        new = self.expected.ours(new)
         return list(differences(_plain(old, self.expected.kept), _plain(new, self.expected.own)))
 
     def at(self, clause: str, passed: bool, line: int | None, expected: str, actual: str) -> Seen:
@@ -318,40 +364,50 @@ class Pair(Record):
             beside=tuple(beside),
         )
 
+    def is_too_slow(self, name: str, seconds: float) -> bool:
+        """Whether a step took so long without the gateway that the wait through it says nothing."""
+        held, step = self.direct, self.direct.steps[name]
+        if step.answer is None:
+            return True
+        took = held.clients[step.client][step.answer].at - held.clients[step.client][step.line].at
+        return took * FACTOR > seconds
+
     def behind(self, name: str) -> tuple[str, int] | None:
         """Return the conversation and the line of what our server answered for a step.
 
         The last request of the same method and target is the one; one with equal params before all
         others.
         """
-        asked = self._sent(name)
+        asked = self.sent(name)
         if asked is None:
             return None
-        wanted, params = {self._target(asked), None}, self._own_params(asked)
+        wanted, params = {self._target(asked), None}, self.own_params(asked)
         alike = [
             (number, entry)
             for number, entry in self.through.received(str(asked.get("method")))
             if self.expected.prefix or self._target(entry.value) in wanted
         ]
-        same = [one for one in alike if self._own_params(one[1].value) == params]
+        same = [one for one in alike if self.own_params(one[1].value) == params]
         if not alike:
             return None
         number, entry = (same or alike)[-1]
         answer = self.through.upstream[number].answer_to(entry.n)
         return f"{UPSTREAM}:{number}", entry.n if answer is None else answer[0].n
 
-    def _sent(self, name: str) -> Any:
+    def sent(self, name: str) -> Any:
+        """Return the request of a step as our client sent it; None for none."""
         step = self.through.steps[name]
         value = self.through.clients[step.client][step.line].value if step.line else None
         return value if isinstance(value, dict) else None
 
-    def _own_params(self, value: Any) -> dict[str, Any]:
+    def own_params(self, value: Any) -> dict[str, Any]:
         """Return the params of a request as our server knows them, without metadata."""
-        params = object_in(value, "params")
-        name = params.get("name")
-        if isinstance(name, str):
-            params = {**params, "name": name.removeprefix(self.expected.prefix)}
-        return _without(params, "_meta")
+        params = copy.deepcopy(_without(object_in(value, "params"), "_meta"))
+        params = dict(self.expected.ours(params))
+        for inside in (params, object_in(params, "ref")):
+            if isinstance(inside.get("name"), str):
+                inside["name"] = inside["name"].removeprefix(self.expected.prefix)
+        return params
 
     @staticmethod
     def _target(value: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.parts.part import Json
-from mcp_touchstone.parts.upstream import ASKED, EVERYTHING, TOOLS, WATCHED, Upstream
+from mcp_touchstone.parts.upstream import ASKED, EVERYTHING, EXACT, TOOLS, WATCHED, Upstream
 from mcp_touchstone.wire.framing import id_key, object_in, value_in
 
 LISTEN: Final = "subscriptions/listen"
@@ -87,7 +87,7 @@ ROUNDS: Final = (("elicitation", "roots"), ("sampling",))
 
 
 ARGUMENTS: Final = {
-    "text": "ünïcode \u2028 🎛",
+    "text": EXACT,
     "none": None,
     "numbers": [0, -7, 1.5, 9007199254740991],
     "deep": {"empty": {}, "list": [[], [None, False]], "": "no name"},

@@ -123,8 +123,11 @@ TOOLS: Final[tuple[Json, ...]] = (
 )
 """The tools, in an order that is not that of their names."""
 
+EXACT: Final = "ünïcode 🎛 e\u0301 \u2028\r\n\t\0 end \n"
+"""A text that changes if somebody trims, normalizes or splits it."""
+
 CONTENT: Final[tuple[Json, ...]] = (
-    {"type": "text", "text": "plain ünïcode 🎛 \u2028 text", "annotations": ANNOTATIONS},
+    {"type": "text", "text": EXACT, "annotations": ANNOTATIONS},
     {"type": "image", "data": DATA, "mimeType": "image/png", **_marked("image")},
     {"type": "audio", "data": DATA, "mimeType": "audio/wav", **_marked("audio")},
     {
@@ -148,7 +151,13 @@ CONTENT: Final[tuple[Json, ...]] = (
         "resource": {"uri": BINARY, "mimeType": "application/octet-stream", "blob": DATA},
     },
 )
-STRUCTURED: Final = {"text": "plain", "count": 3, "deep": {"none": None}, "more": [[], {}, 1.5]}
+STRUCTURED: Final = {
+    "text": EXACT,
+    "count": 3,
+    "deep": {"none": None, "nothing": [], "empty": {}, "": ""},
+    "more": [[], {}, 1.5, 1e-7, -0.1],
+    "large": 9007199254740993,
+}
 EVERYTHING: Final = {
     "content": list(CONTENT),
     "structuredContent": STRUCTURED,
