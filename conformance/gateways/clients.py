@@ -46,6 +46,9 @@ def talks_as_two_clients(talk: gateways.ExchangeTalk) -> None:
         talk.pages(f"tools-{client}", "tools/list", "tools", client)
     talk.call("log-0", "log", 0, mark="of-0")
     if not talk.modern:
+        talk.ask("subscribe-0", "resources/subscribe", {"uri": talk.expected.uri(upstream.WATCHED)})
+        talk.call("change-0", "change", 0)
+    if not talk.modern:
         talk.question("sampling", 0)
     talk.settle(0)
     talk.settle(other)
@@ -116,6 +119,8 @@ def tells_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
             heard = pair.through.params_of(method, client)
             what = f"{method} of client {1 - client} at client {client}"
             foreign += [what for one in heard if _of(one, f"of-{1 - client}")]
+    updated = pair.through.heard("notifications/resources/updated", 1)
+    foreign += ["an update of a resource that client 0 watches at client 1" for _ in updated]
     asked = pair.through.heard("sampling/createMessage", 1)
     foreign += ["a question to client 0 at client 1" for _ in asked]
     actual = f"{gateways.Fate.CROSSED}: {'; '.join(dict.fromkeys(foreign))}"

@@ -72,20 +72,38 @@ def subscribes(talk: gateways.ExchangeTalk) -> None:
 @gateways.exchange("tasks", rich_upstream.Rich)
 def runs_tasks(talk: gateways.ExchangeTalk) -> None:
     """Call a tool as a task, ask for the task and its result, and cancel another one."""
+    params = talk.params("everything", kind="all")
+    if talk.modern:
+        able = _able(talk)
+        for name in ("task-created", "task-second"):
+            talk.ask(name, "tools/call", params, meta=able)
+        first, second = (_task(talk.steps[name]) for name in ("task-created", "task-second"))
+        talk.ask("task-got", "tasks/get", {"taskId": first}, meta=able)
+        answers: dict[str, Any] = {"taskId": second, "inputResponses": {}}
+        talk.ask("task-updated", "tasks/update", answers, meta=able)
+        talk.ask("task-cancelled", "tasks/cancel", {"taskId": second}, meta=able)
     if talk.first.transcript.revision != rich_upstream.WITH_TASKS:
         return
-    params = talk.params("everything", kind="all")
     for name in ("task-created", "task-second"):
         talk.ask(name, "tools/call", {**params, "task": {"ttl": 61_000}})
-    first, second = (
-        object_in(talk.steps[name].result, "task").get("taskId")
-        for name in ("task-created", "task-second")
-    )
+    first, second = (_task(talk.steps[name]) for name in ("task-created", "task-second"))
     talk.ask("task-got", "tasks/get", {"taskId": first})
     talk.ask("task-result", "tasks/result", {"taskId": first})
     talk.ask("task-listed", "tasks/list", {})
     talk.ask("task-cancelled", "tasks/cancel", {"taskId": second})
     talk.settle()
+
+
+def _able(talk: gateways.ExchangeTalk) -> dict[str, Any]:
+    """Return the metadata of a request that declares the extension with tasks."""
+    member = f"{META}clientCapabilities"
+    own = object_in(talk.first.meta(), member)
+    return {member: {**own, "extensions": {rich_upstream.EXTENSION: {}}}}
+
+
+def _task(step: gateways.ExchangeStep) -> Any:
+    """Return the id of the task that a call became."""
+    return step.result.get("taskId", object_in(step.result, "task").get("taskId"))
 
 
 @gateways.exchange("questions", rich_upstream.Rich)
@@ -192,7 +210,8 @@ def passes_tasks_on(pair: gateways.Pair) -> Iterator[Seen]:
     if "tasks" in pair.expected.drops:
         return
     declared = object_in(pair.through.steps["opening"].result, "capabilities")
-    if "task-created" in pair.direct.steps and "tasks" not in declared:
+    offered = {*declared, *object_in(declared, "extensions")}
+    if "task-created" in pair.direct.steps and not offered & {"tasks", rich_upstream.EXTENSION}:
         actual = f"{gateways.Fate.LOST}: the capability tasks"
         yield pair.seen("gateway-tasks-answers", "opening", False, "tasks are offered", actual)
         return
@@ -211,13 +230,8 @@ def passes_tasks_on(pair: gateways.Pair) -> Iterator[Seen]:
 
 def _unnamed(held: gateways.Held, name: str) -> Any:
     """Return the answer of a step with places for the ids of the tasks."""
-    ids = [
-        object_in(held.steps[one].result, "task").get("taskId")
-        for one in ("task-created", "task-second")
-    ]
-    answer = held.steps[name].value
-    parts = {k: v for k, v in (answer or {}).items() if k in {"result", "error"}}
-    return _with_places(parts, ids)
+    ids = [_task(held.steps[one]) for one in ("task-created", "task-second")]
+    return _with_places(gateways.plain(held.steps[name].value), ids)
 
 
 def _with_places(value: Any, ids: list[Any]) -> Any:

@@ -21,10 +21,14 @@ METHODS: Final = {
     "prompt": "prompts/get",
     "no-resource": "resources/read",
     "complete": "completion/complete",
+    "refuse": "tools/call",
 }
-"""Step -> its method, of which it is the last request."""
+"""Step -> its method. It is the last one with its name or URI."""
 
-TOOLS: Final = ("everything", "fail")
+TOOLS: Final = ("everything", "fail", "nothing")
+NAMES: Final = ("name", "uri")
+"""Params that name what is asked for."""
+
 ERRORS: Final = ("refuse", "no-tool", "no-method", "no-resource", "no-cursor")
 
 
@@ -44,10 +48,12 @@ def reads_everything(talk: gateways.ExchangeTalk) -> None:
     talk.ask("complete", "completion/complete", about)
     for tool in TOOLS:
         talk.call(tool, tool)
-    talk.call("refuse", "refuse")
+    talk.ask("refuse", "tools/call", {"name": f"{own}refuse"})
     talk.call("no-tool", "no-such-tool")
     talk.ask("no-resource", "resources/read", {"uri": talk.expected.uri("test://upstream/none")})
     talk.ask("no-cursor", "tools/list", {"cursor": "none"})
+    if not talk.modern:
+        talk.ask("ping", "ping", {})
     talk.ask("no-method", "com.example.upstream/unknown", {})
 
 
@@ -211,10 +217,15 @@ def answers_as_the_server_does(pair: gateways.Pair) -> Iterator[Seen]:
 def passes_params_on(pair: gateways.Pair) -> Iterator[Seen]:
     """The params of a prompt, a resource and a completion reach the server unchanged."""
     for name, method in METHODS.items():
-        heard = [entry for _, entry in pair.through.received(method)]
-        if pair.has(name) and name in pair.through.steps and heard:
-            sent = pair.own_params(pair.sent(name))
-            found = gateways.compared(sent, pair.own_params(heard[-1].value))
+        if not pair.has(name) or name not in pair.through.steps:
+            continue
+        sent = pair.own_params(pair.sent(name))
+        came = [pair.own_params(entry.value) for _, entry in pair.through.received(method)]
+        same = [one for one in came if all(one.get(key) == sent.get(key) for key in NAMES)]
+        if same or came:
+            last = (same or came)[-1]
+            usual: dict[str, Any] = {"arguments": {}} if last.get("arguments") == {} else {}
+            found = gateways.compared({**usual, **sent}, last)
             actual = gateways.in_words(found)
             yield pair.seen("gateway-request-params", name, not found, "as it was sent", actual)
 

@@ -32,6 +32,7 @@ CHANGED: Final = (
     "notifications/resources/list_changed",
 )
 UPDATED: Final = "notifications/resources/updated"
+ROOTS: Final = "notifications/roots/list_changed"
 CANCELLED: Final = "notifications/cancelled"
 LEVEL: Final = "debug"
 NUMBER: Final = 7007
@@ -63,13 +64,7 @@ def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
         talk.ask("subscribe", "resources/subscribe", {"uri": talk.expected.uri(WATCHED)})
         talk.call("change", "change")
         talk.settle()
-    kept = talk.params("later", mark="kept", after=1200)
-    held = talk.params("hold", mark="held")
-    second = talk.send("tools/call", kept, meta={"progressToken": "token-k"})
-    first = talk.send("tools/call", held, meta={"progressToken": "token-h"})
-    talk.begun("token-h")
-    talk.cancel(first)
-    talk.take("kept", second)
+        talk.first.notify(ROOTS)
     alike = {"id-number": NUMBER, "id-text": str(NUMBER)}
     lines = {
         name: talk.send("tools/call", talk.params("later", mark=name, after=100), id=own)
@@ -77,6 +72,13 @@ def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
     }
     for name, line in lines.items():
         talk.take(name, line, seconds=SOON)
+    kept = talk.params("later", mark="kept", after=1200)
+    held = talk.params("hold", mark="held")
+    second = talk.send("tools/call", kept, meta={"progressToken": "token-k"})
+    first = talk.send("tools/call", held, meta={"progressToken": "token-h"})
+    talk.begun("token-h")
+    talk.cancel(first)
+    talk.take("kept", second)
     talk.settle()
 
 
@@ -158,6 +160,8 @@ def passes_cancellation_on(pair: gateways.Pair) -> Iterator[Seen]:
     left = any(one.happened is Happened.CLIENT_LEFT for one in pair.through.upstream[number])
     passed = bool(right) or left
     actual = f"{gateways.Fate.LOST}: no cancellation of the request {brief(entry.value['id'])}"
+    if right and not value_in(right[0].value, "params", "reason"):
+        passed, actual = False, f"{gateways.Fate.LOST}: params.reason of the cancellation"
     where = (number, entry.n)
     yield pair.behind_at("gateway-cancel-arrives", passed, where, "a cancellation", actual)
     for number_of, one in heard:
@@ -210,18 +214,20 @@ def passes_progress_on_at_once(pair: gateways.Pair) -> Iterator[Seen]:
         return
     method = "notifications/progress"
     arrived, direct = (
-        [entry for entry, one in held.heard(method) if _token(one.value) == "token-h"]
+        [entry for entry, one in held.heard(method) if _is_of_held(one.value)]
         for held in (pair.through, pair.direct)
     )
-    others = [one for _, one in pair.through.heard(method) if _token(one.value) != "token-h"]
+    others = [one for _, one in pair.through.heard(method) if not _is_of_held(one.value)]
     if direct and others:
         passed = any(entry.n < kept.answer for entry in arrived)
         actual = f"{gateways.Fate.DELAYED}: progress of the call before has not arrived"
         yield pair.seen("gateway-progress-meanwhile", "kept", passed, "progress before", actual)
 
 
-def _token(message: Any) -> Any:
-    return value_in(message, "params", "progressToken")
+def _is_of_held(message: Any) -> bool:
+    """Whether it is progress of the call that stays open, by its token or its text."""
+    params = object_in(message, "params")
+    return params.get("progressToken") == "token-h" or str(params.get("message")).startswith("held")
 
 
 @ambient("gateway-ids-types", of="messages")
@@ -298,6 +304,16 @@ def _question(held: gateways.Held, name: str, method: str) -> dict[str, Any]:
         "answered": report.get("said"),
         "state": report.get("state"),
     }
+
+
+@ambient("gateway-roots-changes", of="messages")
+def tells_the_server_of_changed_roots(pair: gateways.Pair) -> Iterator[Seen]:
+    """That the roots of the client changed reaches the server."""
+    openings = (one.value for held in pair.through.upstream for one in held.session.asked[:1])
+    if any(value_in(o, "params", "capabilities", "roots", "listChanged") for o in openings):
+        came = bool(list(pair.through.received(ROOTS)))
+        actual = f"{gateways.Fate.LOST}: {ROOTS}"
+        yield pair.seen("gateway-roots-changes", "opening", came, ROOTS, actual)
 
 
 @ambient("gateway-list-changes", "gateway-resource-updates", of="messages")

@@ -431,6 +431,17 @@ class Asks(Members):
         return answer
 
 
+class NamesItself(Gateway):
+    """Names itself where a server of 2026-07-28 does, which is no fault."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Replace the name."""
+        meta = message.get("result", {}).get("_meta", {})
+        if f"{META}serverInfo" in meta:
+            meta[f"{META}serverInfo"] = {"name": "gateway", "version": "2"}
+        yield message
+
+
 class CrossesSubscriptions(Gateway):
     """Sends what one subscription asked for to another one too."""
 
@@ -526,7 +537,7 @@ class WritesOut(Gateway):
 
 
 class Crosses(Gateway):
-    """Gives the second client something of the first: ``crosses answers``, lists or messages."""
+    """Gives the second client something of the first: ``crosses answers``, lists, messages ..."""
 
     second = False
 
@@ -548,6 +559,9 @@ class Crosses(Gateway):
         if what == "messages" and listed:
             params = {"level": "info", "data": {"mark": "of-0"}}
             yield {"jsonrpc": "2.0", "method": "notifications/message", "params": params}
+        if what == "updates" and listed:
+            params = {"uri": "test://upstream/watched"}
+            yield {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params}
         yield message
 
 
@@ -561,6 +575,7 @@ FAULTS: dict[str, type[Gateway]] = {
     "refuses": Refuses,
     "loses": Loses,
     "answers": AnswersItself,
+    "names-itself": NamesItself,
     "crosses-subscriptions": CrossesSubscriptions,
     "cancels": Cancels,
     "forgets-state": ForgetsState,

@@ -81,6 +81,8 @@ MESSAGES = {
     "gateway-ids-unique": "uses-id-again",
     "gateway-tokens-unique": "shares-token",
     "gateway-roots": "forgets-roots",
+    "gateway-initialized": "loses notifications/initialized",
+    "gateway-roots-changes": "loses notifications/roots/list_changed",
     "gateway-sampling": "asks sampling/createMessage params.temperature",
     "gateway-elicitation": "asks elicitation/create params.requestedSchema.required",
     "gateway-list-changes": "loses notifications/prompts/list_changed",
@@ -133,6 +135,7 @@ STATELESS = {
     "gateway-listen-own": "crosses-subscriptions",
     "gateway-listen-ends": "loses notifications/cancelled",
     "gateway-rounds": "forgets-state",
+    "gateway-tasks-answers": "drop tasks/get result.pollIntervalMs",
 }
 """The same, for what only 2026-07-28 has."""
 
@@ -140,7 +143,7 @@ STATELESS = {
 OF_CALLERS = {"gateway-origin", "gateway-cache-private"}
 """What concerns the hop of the client only."""
 
-OF_REQUESTS = {"gateway-token-own", "gateway-session-own"}
+OF_REQUESTS = {"gateway-token-own", "gateway-session-own", "gateway-users-list"}
 """What concerns HTTP on both hops."""
 
 ONCE = {
@@ -199,9 +202,13 @@ def contents_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("bounded")
-@pytest.mark.parametrize("clause", CLIENTS)
-def test_a_gateway_that_crosses_clients_breaks_its_rule_and_no_other(clause: str) -> None:
-    command = (*OURS, "bridge", "--port", "{port}", "--", *faulty(CLIENTS[clause]))
+@pytest.mark.parametrize(
+    ("clause", "words"), [*CLIENTS.items(), ("gateway-messages-own", "crosses updates")]
+)
+def test_a_gateway_that_crosses_clients_breaks_its_rule_and_no_other(
+    clause: str, words: str
+) -> None:
+    command = (*OURS, "bridge", "--port", "{port}", "--", *faulty(words))
 
     assert list(broken(judged(command))) == [clause]
 
@@ -231,6 +238,15 @@ def test_a_faulty_gateway_breaks_its_rule_and_no_other(clause: str) -> None:
 @pytest.mark.parametrize("clause", STATELESS)
 def test_a_faulty_gateway_of_the_stateless_era_breaks_its_rule(clause: str) -> None:
     assert list(broken(judged(faulty(STATELESS[clause]), revision=MODERN))) == [clause]
+
+
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("clause", ["gateway-tasks-answers"])
+def test_a_gateway_may_name_itself(clause: str) -> None:
+    run = judged(faulty("names-itself"), revision=MODERN)
+
+    assert broken(run) == {}
+    assert clause in {v.clause.id for v in run.of(Outcome.PASS)}
 
 
 @pytest.mark.slow

@@ -332,7 +332,7 @@ class Pair(Record):
         """Return the differences between the answers of a step, apart from what is expected."""
         old, new = (held.steps[name].value for held in (self.direct, self.through))
         new = self.expected.ours(new)
-        return list(differences(_plain(old, self.expected.kept), _plain(new, self.expected.own)))
+        return list(differences(plain(old, self.expected.kept), plain(new, self.expected.own)))
 
     def at(self, clause: str, passed: bool, line: int | None, expected: str, actual: str) -> Seen:
         """Return an observation about a line of the first client."""
@@ -439,8 +439,12 @@ def _lines(transcript: Transcript, n: int | None, hop: str) -> Iterator[WireLine
         yield replace(line, http=_HOPS[hop], guilty=line.guilty and hop != DIRECT)
 
 
-def _plain(answer: Any, items: Callable[[list[Any]], list[Any]]) -> Any:
-    """Return an answer without what each server says of itself, and its ids."""
+def plain(answer: Any, items: Callable[[list[Any]], list[Any]] = list) -> Any:
+    """Return an answer without what each server says of itself, and its ids.
+
+    Args:
+        items: returns the items of a list that are compared.
+    """
     if not isinstance(answer, dict):
         return answer
     found = {name: value for name, value in answer.items() if name not in {"id", "jsonrpc"}}

@@ -23,6 +23,16 @@ TASK: Final = {
     "pollInterval": 501,
 }
 TASKS: Final[Json] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+EXTENSION: Final = "io.modelcontextprotocol/tasks"
+"""The extension of 2026-07-28 with tasks."""
+
+EXTENDED: Final = {
+    **{name: value for name, value in TASK.items() if name not in {"ttl", "pollInterval"}},
+    "ttlMs": 61_000,
+    "pollIntervalMs": 501,
+}
+"""A task of that extension."""
+
 ENDED: Final = {"tasks/get": "completed", "tasks/cancel": "cancelled"}
 CHANGES: Final = {
     "toolsListChanged": "notifications/tools/list_changed",
@@ -89,7 +99,7 @@ ROUNDS: Final = (("elicitation", "roots"), ("sampling",))
 ARGUMENTS: Final = {
     "text": EXACT,
     "none": None,
-    "numbers": [0, -7, 1.5, 9007199254740991],
+    "numbers": [0, -7, 1.5, 0.12345678, 2.5e-7, 9007199254740991],
     "deep": {"empty": {}, "list": [[], [None, False]], "": "no name"},
 }
 """Arguments of each JSON type."""
@@ -124,6 +134,10 @@ class Rich(Upstream):
         self._open: dict[Any, Json] = {}
         self._tasks: list[str] = []
 
+    def discovered(self) -> Json:
+        """Declare tasks as an extension."""
+        return {**super().discovered(), "extensions": {EXTENSION: {}}}
+
     def opening(self) -> Json:
         """Declare tasks in the revision that has them."""
         found = super().opening()
@@ -138,13 +152,18 @@ class Rich(Upstream):
             self._listen(request)
         elif method.startswith("tasks/") and self.revision == WITH_TASKS and self.opened:
             self._serve_task(request, method)
+        elif method.startswith("tasks/") and _wants_tasks(request):
+            self._serve_extended(request, method)
         else:
             super().serve(request)
 
     def call(self, request: Json) -> None:
         """Answer tools/call."""
         name = value_in(request, "params", "name")
-        if "task" in object_in(request, "params") and not self.modern:
+        if name == "everything" and self.modern and _wants_tasks(request):
+            self._tasks.append(f"task-{len(self._tasks) + 1}")
+            self.answer(request, {"resultType": "task", "taskId": self._tasks[-1], **EXTENDED})
+        elif "task" in object_in(request, "params") and not self.modern:
             self._tasks.append(f"task-{len(self._tasks) + 1}")
             task = {"taskId": self._tasks[-1], **TASK}
             self.answer(request, {"task": task})
@@ -197,6 +216,11 @@ class Rich(Upstream):
             status = ENDED.get(method, "failed")
             self.answer(request, {"taskId": name, **TASK, "status": status})
 
+    def _serve_extended(self, request: Json, method: str) -> None:
+        task = {"taskId": value_in(request, "params", "taskId"), **EXTENDED}
+        done = {**task, "status": "completed", "result": EVERYTHING}
+        self.answer(request, done if method == "tasks/get" else {})
+
     def _round(self, request: Json) -> None:
         """Ask the questions of the next round, or report the answers and states of all."""
         params = object_in(request, "params")
@@ -212,3 +236,9 @@ class Rich(Upstream):
         further = f"{state or 'ü'}/{len(answers or ())}"
         more = {"inputRequests": asked, "requestState": further}
         self.answer(request, {"resultType": "input_required", **more})
+
+
+def _wants_tasks(request: Json) -> bool:
+    """Whether a request of 2026-07-28 declares the extension."""
+    able = object_in(request, "params", "_meta", f"{rev.META}clientCapabilities", "extensions")
+    return EXTENSION in able

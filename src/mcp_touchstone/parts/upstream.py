@@ -120,10 +120,11 @@ TOOLS: Final[tuple[Json, ...]] = (
     tool("change", "Say that each list and a resource changed.", {}),
     tool("ask", "Ask the client.", {"what": _TEXT, "mark": _TEXT}),
     tool("leave", "End this server.", {}),
+    tool("nothing", "Return no content.", {}),
 )
 """The tools, in an order that is not that of their names."""
 
-EXACT: Final = "ünïcode 🎛 e\u0301 \u2028\r\n\t\0 end \n"
+EXACT: Final = "ünïcode 🎛 e\u0301 <&'> \u2028\r\n\t\0 end \n"
 """A text that changes if somebody trims, normalizes or splits it."""
 
 CONTENT: Final[tuple[Json, ...]] = (
@@ -288,6 +289,10 @@ class Upstream(Part):
         """Return the lists as they are now, like ``pages``."""
         return self.pages
 
+    def discovered(self) -> Json:
+        """Return the capabilities of the stateless era."""
+        return self.capabilities
+
     def opening(self) -> Json:
         """Return the result of initialize, with instructions."""
         return {**super().opening(), "instructions": INSTRUCTIONS}
@@ -308,7 +313,7 @@ class Upstream(Part):
         }
         fits = method in known and (self.opened or self._names_revision(request))
         if method == "server/discover" and self._names_revision(request):
-            about = {"supportedVersions": list(rev.MODERN), "capabilities": self.capabilities}
+            about = {"supportedVersions": list(rev.MODERN), "capabilities": self.discovered()}
             self.answer(request, {**about, "instructions": INSTRUCTIONS, **CACHE})
         elif fits:
             known[method](request)
@@ -359,6 +364,7 @@ class Upstream(Part):
             "change": self._change,
             "ask": self._ask,
             "leave": lambda _asked, _given: self.leave(),
+            "nothing": lambda asked, _: self.answer(asked, {"content": []}),
         }
         if name in does:
             does[name](request, given)
