@@ -177,7 +177,8 @@ class Settings(ServerSettings):
     )
     expects: tuple[str, ...] = option(
         "what the gateway is meant to change: prefix=TEXT, uris=TEXT with {uri}, hides=TOOL, "
-        "adds=TOOL, drops=CAPABILITY, revision=DATE; or transparent, if each change is a failure; repeatable",
+        "adds=TOOL, drops=CAPABILITY, revision=DATE; or transparent, if each change is a failure; "
+        "repeatable",
         "WORD",
         expectation,
         kind=OptionType.TEXTS,
