@@ -34,7 +34,6 @@ from mcp_touchstone.parts.second import SECOND, Second, Twin
 from mcp_touchstone.parts.upstream import Upstream
 from mcp_touchstone.runtime import scratch
 from mcp_touchstone.runtime.input_file import LARGEST_TOML, InputFile
-from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.drive import ELSEWHERE
@@ -392,7 +391,7 @@ def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Came:
             behind.append(stack.enter_context(server))
         label = f"{name} {'through' if one.target.command or one.target.url else 'direct'}"
         target = _target(one, behind)
-        world = stack.enter_context(World())
+        world = stack.enter_context(target.make_world())
         pool = ProcessPool(target, world, Pace(target.timeout))
 
         def heard() -> list[Replay]:
