@@ -218,7 +218,8 @@ def passes_tasks_on(pair: gateways.Pair) -> Iterator[Seen]:
     for name in pair.direct.steps:
         if name.startswith("task-") and pair.has(name) and name in pair.through.steps:
             old, new = (_unnamed(held, name) for held in (pair.direct, pair.through))
-            found = gateways.compared(old, new)
+            every = gateways.compared(old, new)
+            found = [one for one in every if one.path[-1:] != ("large",)]  # another rule counts it
             actual = pair.through.steps[name].why or gateways.in_words(found)
             yield pair.seen("gateway-tasks-answers", name, not found, "the same", actual)
     sent, came = [len(held.heard(STATUS)) for held in (pair.direct, pair.through)]

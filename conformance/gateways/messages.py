@@ -41,6 +41,9 @@ NUMBER: Final = 7007
 SOON: Final = 10.0
 """Seconds for the answer to such a request."""
 
+SUCCESS: Final = range(200, 300)
+"""HTTP statuses."""
+
 LONG: Final = 500
 """Characters of an answer that are searched for the mark of its call."""
 
@@ -264,13 +267,20 @@ def makes_each_call_once(pair: gateways.Pair) -> Iterator[Seen]:
         if entry.source is Source.US and value_in(entry.value, "method") == "tools/call"
     )
     came = Counter[str]()
-    for number, entry in pair.through.received("tools/call") if pair.scenario != "redirect" else ():
+    for number, entry in pair.through.received("tools/call"):
         call = _call(pair, entry.value)
-        if call in made and "inputResponses" not in object_in(entry.value, "params"):
+        again = "inputResponses" in object_in(entry.value, "params")
+        if call in made and not again and not _is_refused(pair, number, entry.n):
             came[call] += 1
             passed, spot = came[call] <= made[call], (number, entry.n)
             actual = f"{gateways.Fate.INVENTED}: call {came[call]} of {made[call]}"
             yield pair.behind_at("gateway-calls-once", passed, spot, f"{made[call]}", actual)
+
+
+def _is_refused(pair: gateways.Pair, number: int, line: int) -> bool:
+    """Whether our server answered a request over HTTP with a status that is no success."""
+    exchanges = pair.through.upstream[number].exchanges
+    return any(one.line == line and one.status not in SUCCESS for one in exchanges)
 
 
 def _call(pair: gateways.Pair, value: Any) -> str:

@@ -39,6 +39,7 @@ RISKS = {
     "promise": SERVER + "[promise]\nread-only = { env = { A = '1' } }",
     "command": 'command = ["cat", "--file=../home/.ssh/key"]',
     "client": SERVER + "client = ['sh', '-c', 'cat ../home/.ssh/key']",
+    "gateway": SERVER + "gateway = ['sh', '-c', 'cat ../home/.ssh/key']",
 }
 """Key -> a file that uses it against the user."""
 
