@@ -102,15 +102,11 @@ def differences(copy: Path, table: Sequence[Advisory]) -> Iterator[tuple[str, Js
             continue
         for one in theirs:
             if all(_bounds(one) != _bounds(ours) for ours in row.affected):
-                yield f"{row.id}: OSV has {_text(one)}, which the table has not", None
+                yield f"{row.id}: OSV has {one}, which the table has not", None
 
 
 def _bounds(one: Affected) -> tuple[object, ...]:
     return one.registry, one.package, version(one.since), version(one.fixed)
-
-
-def _text(one: Affected) -> str:
-    return f"{one.package} from {one.since or 'the first version'} to {one.fixed or 'the last one'}"
 
 
 def row(entry: Json, today: dt.date) -> str:

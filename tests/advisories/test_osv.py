@@ -104,7 +104,7 @@ def test_missing_advisory_and_other_range_are_named(tmp_path: Path) -> None:
     said = [sentence for sentence, _entry in differences(copy, load(table))]
 
     assert said == [
-        "GHSA-1: OSV has server from the first version to 1.4.0, which the table has not",
+        "GHSA-1: OSV has server before 1.4.0, which the table has not",
         "GHSA-2 is missing: server: another fault",
     ]
 

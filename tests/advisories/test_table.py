@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.advisories.table import advisories, applying, load, seen_in
+from mcp_touchstone.advisories import table
+from mcp_touchstone.advisories.table import advisories, applying, by_name, load, seen_in
 from mcp_touchstone.catalog.clause import CatalogueError
 from mcp_touchstone.catalog.loader import BOTH, CLIENTS, rows
 from mcp_touchstone.catalog.sdk import NPM, PYPI, Package
+from mcp_touchstone.cli import main
 from tests.cases import cases
 
 ROW = """
@@ -111,3 +113,41 @@ def test_wrong_row_is_an_error_that_names_it(tmp_path: Path, wrong: str, said: s
 
     assert str(error.value).startswith("advisories/one.toml: GHSA-1")
     assert said in str(error.value)
+
+
+@cases("cve-2026-116684", "GHSA-w4fh-qvv9-3v23")
+def test_explain_shows_an_advisory_by_any_of_its_ids(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["explain", name]) == 0
+
+    said = capsys.readouterr().out
+    assert "mcp from 1.10.0 before 1.30.0; mcp from 2.0.0 before 2.2.0" in said
+    assert "AuthSettings(validate_token_resource=True); off by default" in said
+    assert "--select authorization-audience -- COMMAND" in said
+
+
+def test_explain_of_an_advisory_on_clients_runs_a_client(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main(["explain", "GHSA-rwrf-2pqf-9j8j"])
+
+    assert "client --advisories --select client-ref-not-fetched" in capsys.readouterr().out
+
+
+def test_explain_does_not_offer_the_list_for_a_fault_of_a_file(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "one.toml").write_text(ROW + 'sourc = "x"\n', "utf-8")
+    monkeypatch.setattr(table, "HOME", tmp_path)
+    advisories.cache_clear()
+    by_name.cache_clear()
+    try:
+        assert main(["explain", "ping-empty-response"]) == 2
+    finally:
+        advisories.cache_clear()
+        by_name.cache_clear()
+
+    said = capsys.readouterr().err
+    assert "unknown key 'sourc'; did you mean 'source'?" in said
+    assert "list" not in said

@@ -32,6 +32,11 @@ class Affected:
     since: str = ""
     fixed: str = ""
 
+    def __str__(self) -> str:
+        """Return the package and the range in words."""
+        first = f"from {self.since} " if self.since else ""
+        return f"{self.package} {first}{f'before {self.fixed}' if self.fixed else 'to the newest'}"
+
     def concerns(self, package: Package) -> bool:
         """Return whether it is about this package, in any version."""
         return (self.registry, self.package) == (package.registry, package.name)
@@ -128,6 +133,11 @@ def advisories() -> tuple[Advisory, ...]:
 def by_name() -> dict[str, Advisory]:
     """Return all advisories by their ids and aliases."""
     return {name: one for one in advisories() for name in one.names}
+
+
+def find(name: str) -> Advisory | None:
+    """Return an advisory by any of its ids, in capitals or not; None if the table has none."""
+    return {known.casefold(): one for known, one in by_name().items()}.get(name.casefold())
 
 
 def load(path: Path) -> list[Advisory]:

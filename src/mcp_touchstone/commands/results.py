@@ -80,16 +80,9 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from mcp_touchstone.catalog.clause import CatalogueError
     from mcp_touchstone.report import catalogue
 
-    try:
-        catalogue.explain(options.clause)
-    except CatalogueError as error:
-        if catalogue.is_of_profile(options.clause):
-            return complain(str(error))
-        chapter = f" {options.clause}" if catalogue.is_listed(options.clause) else ""
-        return complain(f"{error}; `mcp-touchstone list{chapter}` shows them")
+    catalogue.explain(options.clause)
     return 0
 
 

@@ -24,7 +24,8 @@ PORTS: Final = 65535
 def _explain(explain: Parser) -> None:
     explain.description = "Show one rule in full."
     completed(
-        explain.add_argument("clause", help="id of a clause or threat, as in a report"), rules
+        explain.add_argument("clause", help="id of a clause, threat or advisory, as in a report"),
+        rules,
     )
 
 

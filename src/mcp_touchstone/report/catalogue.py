@@ -4,7 +4,7 @@ import fnmatch
 import textwrap
 from collections.abc import Sequence
 
-from mcp_touchstone.advisories.table import seen_in
+from mcp_touchstone.advisories.table import SERVER, Advisory, find, seen_in
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import MEANING, Tier, option
 from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, Clause, Observable, nearest
@@ -87,19 +87,29 @@ def _kind(clause: Clause) -> str:
 
 
 def explain(clause_id: str) -> None:
-    """Print one clause in full, or one rule of a profile (``vscode/array-items``).
+    """Print one clause in full, one rule of a profile (``vscode/array-items``), or one advisory.
 
     Raises:
-        CatalogueError: there is no such clause or rule.
+        CatalogueError: there is none.
     """
     if is_of_profile(clause_id):
         _explain_profile(rule(clause_id))
-        return
+    elif advisory := find(clause_id):
+        _explain_advisory(advisory)
+    else:
+        _explain_clause(clause_id)
+
+
+def _explain_clause(clause_id: str) -> None:
     known = catalogue()
     if now := renamed().get(clause_id):
         say(f"{clause_id} is now part of {now}", "")
         clause_id = now
-    clause = known[clause_id]
+    try:
+        clause = known[clause_id]
+    except CatalogueError as error:
+        chapter = f" {clause_id}" if is_listed(clause_id) else ""
+        raise CatalogueError(f"{error}; `mcp-touchstone list{chapter}` shows them") from None
     breach = {"fail": "a failure", "warn": "a warning", "note": "a note"}[clause.breach]
     say(clause.id)
     _paragraph("", clause.statement)
@@ -153,6 +163,24 @@ def _explain_profile(one: Rule) -> None:
     _paragraph("version", one.version)
     _paragraph("last read", one.read.isoformat())
     say("", f"  {one.source}", "", f"  mcp-touchstone check --for {one.client} -- COMMAND")
+
+
+def _explain_advisory(one: Advisory) -> None:
+    say(one.id)
+    _paragraph("", one.title)
+    _paragraph("other ids", ", ".join(one.aliases))
+    _paragraph("published", one.published.isoformat())
+    _paragraph("software", "; ".join(map(str, one.affected)) or one.product)
+    _paragraph("option", f"{one.option}; off by default" if one.option else "")
+    _paragraph("usual cure", one.cure)
+    _paragraph("shown by", ", ".join(one.shown_by))
+    _paragraph("not tested", one.untested)
+    say("", f"  {one.source}")
+    if one.shown_by:
+        rules = " ".join(f"--select {rule}" for rule in one.shown_by)
+        word = "check --suite all" if one.side == SERVER else "client"
+        command = "COMMAND" if one.side == SERVER else "your client {server}"
+        say("", f"  mcp-touchstone {word} --advisories {rules} -- {command}")
 
 
 _OBSERVABLE = {

@@ -100,8 +100,15 @@ def cut(text: str, width: int) -> str:
 
 
 def last_lines(text: str, most: int = 12) -> list[str]:
-    """Return the last lines of a text that are not empty."""
-    return [line for line in text.splitlines() if line.strip()][-most:]
+    """Return the last lines of a text that are not empty.
+
+    Indented ones are left out if there are too many: the frames of a stack, which follow its reason
+    in Go, JavaScript, Java and Rust.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > most:
+        lines = [line for line in lines if not line[0].isspace()] or lines
+    return lines[-most:]
 
 
 def middle(text: str, most: int) -> str:
