@@ -30,8 +30,8 @@ def answers_discover_first(talk: Conversation) -> None:
 
     Another scenario sends it as a later message.
     """
-    is_opening = talk.wire.first_method == "server/discover"
-    reply = talk.server.opening if is_opening else talk.wire.request("server/discover")
+    lacks_it = talk.wire.substitute != ""
+    reply = talk.wire.request("server/discover") if lacks_it else talk.server.opening
     talk.judge.expect_result(
         reply, "discover-implemented", "a result for server/discover as the first request"
     )

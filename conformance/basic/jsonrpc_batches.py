@@ -29,7 +29,7 @@ NOTE = {
 
 
 def _pings(talk: Conversation, count: int) -> list[dict[str, Any]]:
-    return [talk.wire.build("ping") for _ in range(count)]
+    return [talk.wire.build(talk.wire.everyday) for _ in range(count)]
 
 
 def _send(talk: Conversation, members: list[Any], pings: list[dict[str, Any]]) -> int:

@@ -57,7 +57,7 @@ def refuses_an_invalid_version(talk: Conversation) -> None:
     unspoken = [r for r in talk.profile.asked if r not in talk.profile.spoken]
     known = [r for r in unspoken if r not in refused or refused[r].error is not None]
     for version in (OLD, "not-a-version", FUTURE, *known):
-        answer = talk.http.post(talk.wire.build("ping"), {VERSION: version})
+        answer = talk.http.post(talk.wire.build(talk.wire.everyday), {VERSION: version})
         judge_version(talk, answer, f"the version {version}")
     note = {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}
     answer = talk.http.post(note, {VERSION: FUTURE})
@@ -92,7 +92,7 @@ def serves_a_request_without_the_version(talk: Conversation) -> None:
         why = f"without a session the version is {OLDEST}, which the server does not speak"
         talk.judge.unseen("headers-version-absent", why)
         return
-    answer = talk.http.post(talk.wire.build("ping"), {VERSION: None})
+    answer = talk.http.post(talk.wire.build(talk.wire.everyday), {VERSION: None})
     talk.judge.expect(
         answer,
         "headers-version-absent",

@@ -1,6 +1,7 @@
 """HTTP servers that break a rule of http/sessions."""
 
 import itertools
+import json
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ from tests.mutants.kit import (
     mutant,
     mutants,
 )
+from tests.mutants.ping import no_ping
 
 SESSION = "Mcp-Session-Id"
 
@@ -369,3 +371,22 @@ class KnowsOnlyPlainPings(HttpFault):
             self.answer(404)
         else:
             super()._post(line, messages)
+
+
+class KnowsNoPing(HttpFault):
+    """Answers each ping with -32601."""
+
+    def _post(self, line: bytes, messages: Any) -> None:
+        if messages[0].get("method") == "ping":
+            self.answer(200, json.dumps(no_ping(messages[0])).encode())
+        else:
+            super()._post(line, messages)
+
+
+controls(
+    "sessions-other-clients",
+    "headers-version-absent",
+    "endpoint-accept-forms",
+    of=KnowsNoPing,
+    revision=LEGACY,
+)(ServesSessionsWithoutPings="Answers each ping in a session with -32601.")

@@ -122,6 +122,14 @@ class AnswersTheFirstPingLate(Fault):
         return None
 
 
+@control("stdio-carriage-return")
+class KnowsNoPing(Fault):
+    """Answers each ping with -32601."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        return no_ping(message) if request.get("method") == "ping" else message
+
+
 @mutant("ping-before-initialized")
 class RefusesPingsBeforeInitialized(Fault):
     """Refuses pings before notifications/initialized."""

@@ -48,8 +48,8 @@ class Connection:
         answers: the client's answers to requests of the server.
         near: the search for a line that is almost the first answer.
         opening: the reply to the first request; None before it.
-        first_method: the request that opens a modern connection: a list if the server lacks
-            server/discover.
+        substitute: the list to ask for in place of ping or server/discover, which the server lacks;
+            empty if it has it.
         waits: every wait, for the parts of the time of a run.
         ids: ids that were not used on this connection.
     """
@@ -68,7 +68,7 @@ class Connection:
         self.answers = Answering(transcript, root)
         self.near = NearMissSearch(transcript)
         self.opening: Reply | None = None
-        self.first_method = "server/discover"
+        self.substitute = ""
         self.waits: list[Wait] = []
         self.ids = itertools.count(FIRST_ID)
         self._deaf_since: int | None = None
@@ -377,9 +377,8 @@ class Connection:
         """Send ``server/discover``, or a list if the server lacks it, and wait."""
         first = not any(entry.source is Source.US for entry in self.transcript)
         limit = self.pace.startup if first else self.pace.reply
-        reply = self.request(
-            self.first_method, meta=self.meta(**meta), seconds=limit, required=required
-        )
+        method = self.substitute or "server/discover"
+        reply = self.request(method, meta=self.meta(**meta), seconds=limit, required=required)
         if self.opening is None:
             self.opening = reply
         return reply
@@ -397,7 +396,7 @@ class Connection:
     @property
     def everyday(self) -> str:
         """The method that every server of this revision supports: ping, or server/discover."""
-        return self.first_method if self.modern else "ping"
+        return self.substitute or ("server/discover" if self.modern else "ping")
 
     def probe(self, *, seconds: float | None = None, required: bool = True) -> Reply:
         """Send a request that every server of this revision answers."""

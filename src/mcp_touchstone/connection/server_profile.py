@@ -147,6 +147,7 @@ class Spoken:
         opening: the answer that opened the connection.
         lists: feature -> items of the first page; absent if the list was not requested or failed.
         served: the capabilities of a server that answers no server/discover, by its lists.
+        pings: whether it knows the method ping.
         cursors: list method -> nextCursor of the first page.
         decided: what the probes have decided; only they add to it.
     """
@@ -154,6 +155,7 @@ class Spoken:
     opening: Reply
     lists: Mapping[str, list[Any]] = field(default_factory=dict)
     served: dict[str, Any] = field(default_factory=dict)
+    pings: bool = True
     cursors: Mapping[str, str] = field(default_factory=dict)
     decided: Decided = field(default_factory=Decided)
 
@@ -173,9 +175,10 @@ class Spoken:
         return self.decided.notes
 
     @property
-    def first_method(self) -> str:
-        """The method that opens a connection of a modern revision."""
-        return f"{next(iter(self.served))}/list" if self.served else "server/discover"
+    def substitute(self) -> str:
+        """The list to ask for in place of ping or server/discover; empty if it has that method."""
+        lists = [f"{feature}/list" for feature in self.served]
+        return next(iter(lists if self.pings else self.listing), "")
 
     @property
     def harmless(self) -> list[str]:

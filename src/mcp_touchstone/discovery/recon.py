@@ -17,11 +17,13 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
+from itertools import filterfalse
 from queue import Empty, SimpleQueue
 from typing import Any, Final, NamedTuple, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
+from mcp_touchstone.connection.answers import METHOD_NOT_FOUND
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.no_answer import in_words
 from mcp_touchstone.connection.server_profile import (
@@ -371,7 +373,7 @@ def _note_undiscovered(profile: _Draft, revision: str, connection: Connection) -
             served[method.partition("/")[0]] = {}
     if served:
         profile.spoken[revision] = Spoken(opening, served=served)
-        connection.first_method = profile.spoken[revision].first_method
+        connection.substitute = profile.spoken[revision].substitute
         del profile.refused[revision]
 
 
@@ -413,9 +415,19 @@ def read_lists(spoken: Spoken, connection: Connection) -> Spoken:
 def _measure(profile: _Draft, connections: Mapping[str, Connection]) -> None:
     for revision in filter(connections.__contains__, profile.spoken):
         before = now()
-        if connections[revision].probe().answered:
+        reply = connections[revision].probe()
+        if reply.answered:
             profile.pace.round_trip = now() - before
+            if reply.code == METHOD_NOT_FOUND and not rev.is_modern(revision):
+                _do_without_pings(profile, connections)
             return
+
+
+def _do_without_pings(profile: _Draft, connections: Mapping[str, Connection]) -> None:
+    for revision in filterfalse(rev.is_modern, tuple(profile.spoken)):
+        spoken = profile.spoken[revision] = replace(profile.spoken[revision], pings=False)
+        if revision in connections:
+            connections[revision].substitute = spoken.substitute
 
 
 def _hear_late(profile: _Draft, connections: Mapping[str, Connection]) -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.connection.connection import Connection, Pace
 from mcp_touchstone.discovery.recon import ServerProfile
@@ -108,8 +107,8 @@ class Launcher:
             )
             watch(place, channel)
         connection = Connection(channel, transcript, self._pace, root=place.root)
-        if rev.is_modern(revision) and revision in self.profile.spoken:
-            connection.first_method = self.profile.spoken[revision].first_method
+        if revision in self.profile.spoken:
+            connection.substitute = self.profile.spoken[revision].substitute
         return connection
 
     def beside(self, host: Connection, revision: str, label: str) -> Connection:
@@ -119,7 +118,9 @@ class Launcher:
         assert isinstance(host.channel, HttpChannel)  # noqa: S101  (no other has sessions)
         transcript = self._transcript(revision, label, now())
         channel = host.channel.another(transcript)
-        return Connection(channel, transcript, self._pace, root=host.answers.root)
+        beside = Connection(channel, transcript, self._pace, root=host.answers.root)
+        beside.substitute = host.substitute
+        return beside
 
     def _env_in(self, world: World, target: Target) -> dict[str, str]:
         ours = inherited(os.environ, target)
