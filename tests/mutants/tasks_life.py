@@ -54,6 +54,15 @@ class ChangesItsResultOverTime(Fault):
         return message  # type: ignore[no-any-return]
 
 
+@control("tasks-result-final")
+class WorksForMinutes(Fault):
+    """Takes minutes for a call that it runs as a task at once."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        lasts = "pause_ms" in params(request).get("arguments", {}) and not is_task(request)
+        return None if lasts else message
+
+
 mutants("tasks-result-final", of=_Results)(
     NeverReturnsAResult=has("Never answers tasks/result.", on_result=lambda *_: None)
 )
