@@ -242,6 +242,7 @@ def spellings(target: str) -> list[str]:
     bare = path.rstrip("/")
     found = [f"{bare}/", bare, f"/{path}", f"/.{path}", f"{bare}/.", f"{path};touchstone"]
     found += [path.swapcase(), f"{path}%20", f"{path}?touchstone=1"]
+    found += [f"/touchstone/..{path}", f"{bare}//", f"{bare}/touchstone"]
     if bare:
         found.append(f"{bare[:-1]}%{ord(bare[-1]):02x}")
     own = dict.fromkeys(one for one in found if one.startswith("/") and one != path)

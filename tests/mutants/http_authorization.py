@@ -133,6 +133,12 @@ class GuardsOnePath(Protected):
 mutants("authorization-other-paths", of=GuardsOnePath)(
     GuardsNoSlashes="Serves /mcp/ and //mcp to everybody.",
     GuardsOneCase=has("Serves /MCP to everybody.", MODERN, free=("/MCP",)),
+    GuardsNothingBelow=has(
+        "Serves each path below /mcp to everybody.", free=("/mcp/touchstone", "/mcp//")
+    ),
+    GuardsBeforeItClimbs=has(
+        "Serves a path with two dots to everybody.", MODERN, free=("/touchstone/../mcp",)
+    ),
 )
 mutants("authorization-scheme-case", of=Protected)(
     WantsOneSpellingOfBearer=has(
@@ -147,6 +153,20 @@ mutants("authorization-server-found", of=Protected)(
             **Protected.document(self),
             "authorization_servers": [f"{self.origin}/nowhere"],
         },
+    ),
+    NamesAServerThatIsOff=has(
+        "Names an authorization server whose port is closed.",
+        MODERN,
+        document=lambda self: {
+            **Protected.document(self),
+            "authorization_servers": ["http://127.0.0.1:1"],
+        },
+    ),
+)
+mutants("authorization-server-found", of=Protected, revision=OLDER)(
+    NamesAServerWithoutAnIssuer=has(
+        "Names an authorization server that answers each path with an object.",
+        issuer_document=lambda _: {"error": "not found"},
     )
 )
 

@@ -228,14 +228,18 @@ class RawHttp:
         return f"Bearer {found}" if found else None
 
     def has_metadata(self, issuer: str) -> bool | None:
-        """Return whether an authorization server has metadata; None if it cannot be asked."""
+        """Return whether an authorization server has metadata; None if it cannot be asked.
+
+        They have an issuer (RFC 8414, section 2).
+        """
         web = CheckedHttp(near=self.local)
         try:
             places = metadata_places(web.check(issuer))
         except LoginError:
             return None
         try:
-            return any(web.document(place) is not None for place in places)
+            found = (web.document(place) or {} for place in places)
+            return any(isinstance(one.get("issuer"), str) for one in found)
         except LoginError:  # another machine may be out of reach from here only
             return False if is_loopback(urlsplit(issuer).hostname or "") else None
 

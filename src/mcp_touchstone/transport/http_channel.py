@@ -197,6 +197,8 @@ class HttpChannel(HttpServer):
         if not self.session.is_left:
             self._await_start()
         response = self._requests.begin(verb, headers, line, crafted=True, keeps=keeps)
+        if path != self.endpoint.path:
+            response.exchange.target = self._requests.hidden(path)
         if line:
             self._responses[line] = response
         with contextlib.suppress(Gone):

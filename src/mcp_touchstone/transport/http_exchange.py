@@ -346,7 +346,8 @@ class _Plain(_Body):
     def end(self) -> None:
         data = bytes(self._data)
         line = Line(data, len(data))
-        if data.strip() and is_message(read(line).value, Origin(self.exchange).refuses):
+        doubtful = Origin(self.exchange).refuses or bool(self.exchange.target)
+        if data.strip() and is_message(read(line).value, doubtful):
             self.exchange.messages += 1
             self.heard(line, Origin(self.exchange))
         else:
@@ -363,16 +364,17 @@ def _are_objects(data: bytes) -> bool:
     return len(lines) > 1 and all(isinstance(read(Line(e, len(e))).value, dict) for e in lines[:2])
 
 
-def is_message(value: object, refuses: bool) -> bool:
+def is_message(value: object, doubtful: bool) -> bool:
     """Return whether a body is meant as a message.
 
-    With the status of an error it must say so: ``{"error": "invalid_token"}`` is of RFC 6750.
+    With the status of an error, and at another path, it must say so: ``{"error": "invalid_token"}``
+    is of RFC 6750.
     """
     if isinstance(value, list):
-        return any(is_message(one, refuses) for one in value)
+        return any(is_message(one, doubtful) for one in value)
     if not isinstance(value, dict) or "jsonrpc" in value:
         return isinstance(value, dict)
-    is_named = not refuses or ("id" in value and not isinstance(value.get("error"), str))
+    is_named = not doubtful or ("id" in value and not isinstance(value.get("error"), str))
     return is_named and kind_of(value) is not Kind.ODD
 
 
