@@ -77,6 +77,7 @@ def all_tools() -> dict[str, dict[str, Any]]:
         "naps": tool("naps", properties={"duration": {"type": "number"}}, required=[]),
         "late": tool("late", properties={"duration": {"type": "number"}}, required=[]),
         "stutter": tool("stutter"),
+        "stumble": tool("stumble", properties={"duration": {"type": "number"}}, required=[]),
         "steps": tool("steps", properties={"n": {"type": "integer", "minimum": 1, "maximum": 300}}),
         "hang": tool("hang"),
         "die": tool("die"),
@@ -143,8 +144,9 @@ def run(name: str, arguments: dict[str, Any], request: dict[str, Any]) -> dict[s
         return nap(0.1 + arguments.get("duration", 0.05), None, request["id"])
     if name == "steps":
         return nap(arguments.get("n", 1) * 0.01, None, request["id"])
-    if name == "stutter":
-        return stutter()
+    if name in {"stutter", "stumble"}:
+        once = name == "stutter" or arguments.get("duration", 0) >= 1
+        return stutter() if once else text("done")
     if name == "chat":
         if not modern or META + "logLevel" in meta:
             notify("notifications/message", {"level": "info", "data": "chatting"})

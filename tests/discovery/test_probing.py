@@ -228,6 +228,11 @@ def test_call_that_was_slow_once_is_not_a_slow_call() -> None:
         assert found.lacks("slow-call")
 
 
+def test_call_with_a_duration_that_was_slow_once_is_not_a_slow_call() -> None:
+    with probed("stumble", words={"callable-tool", "slow-call"}, on=(LEGACY,)) as found:
+        assert found.lacks("slow-call")
+
+
 def test_resources_and_expanded_templates_are_read() -> None:
     words = {"readable-resource", "readable-template"}
     with probed("note", "template", "completions", words=words) as found:

@@ -146,10 +146,11 @@ def _slow_down(scout: Prober, call: Example) -> Iterator[Attempt]:
     """Call a tool with a duration.
 
     A call of less than the wanted duration is used only if no longer one is found: a busy machine
-    delays the short call from which the first duration is estimated.
+    delays the short call from which the first duration is estimated. One of less than the duration
+    that it was given is sent again.
     """
     wish = _wish(call)
-    longest = None
+    longest, obeyed = None, False
     for tried in count():
         if tried > 1 and wish >= WISHED:  # less is the mark of a busy machine
             break
@@ -162,13 +163,15 @@ def _slow_down(scout: Prober, call: Example) -> Iterator[Attempt]:
         if attempt is None or not attempt.reply.succeeded:
             break
         if attempt.seconds >= SLOW:
-            longest = attempt
+            longest, obeyed = attempt, attempt.seconds >= wish
         if attempt.seconds >= NEARLY * WISHED:
             break
         wish *= max(2.0, WISHED / max(SHORT, attempt.seconds))
-    if longest is not None:
+    if longest is not None and obeyed:
         scout.found("slow-call", longest.example())
         yield longest
+    elif longest is not None:
+        yield from _lasts_again(scout, longest.example())
 
 
 def find_task(scout: Prober) -> None:
