@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.loader import SECURITY, load
+from mcp_touchstone.catalog.loader import CONFORMANCE, SECURITY, load
 from mcp_touchstone.engine import process_pool
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.process_pool import SPINS
@@ -59,3 +59,16 @@ def test_server_that_spins_after_each_call_has_few_processes_and_one_note(
     # Those of conversations, one that ends, that of discovery, and that in which tools are bound.
     assert live.most <= JOBS + 1 + 1 + 1
     assert not live
+
+
+LEAVES = '(setsid sleep 60 </dev/null >/dev/null 2>&1 &); exec "$0" -m mcp_touchstone serve'
+
+
+def test_processes_that_a_server_leaves_are_a_note() -> None:
+    choice = Choice(select=("ping-empty-response",), revisions=(rev.LATEST_LEGACY,), repeats=0)
+
+    run = judge(Target(command=("sh", "-c", LEAVES, sys.executable)), load(CONFORMANCE), choice)
+
+    (note,) = run.execution.notes
+    assert run.execution.strays
+    assert note.endswith(f"left in the end: {run.execution.strays}; we ended them")

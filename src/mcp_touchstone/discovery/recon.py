@@ -37,6 +37,7 @@ from mcp_touchstone.discovery.silence import Spawn, explain_silence
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.framing import object_in, value_in
+from mcp_touchstone.wire.http_headers import SESSION
 from mcp_touchstone.wire.matchers import list_methods
 from mcp_touchstone.wire.near_miss import Slip
 from mcp_touchstone.wire.reply import Reply
@@ -47,6 +48,12 @@ SLICE: Final = 0.2
 
 DISCOVER_PATIENCE: Final = 3.0
 """Least time limit of server/discover in seconds, even for a fast server."""
+
+LATER: Final = 2
+"""Least messages after initialize that show whether a server wants a session id."""
+
+WANTS_AN_ID: Final = {400, 404}
+"""Statuses of a request without a session id; clients get them wherever one is wanted."""
 
 SINGLE: Final = "only one process of the server can run at a time: it is judged one at a time"
 
@@ -240,18 +247,52 @@ def _meet(
         over.set()
     for revision in [one for one in profile.refused if rev.is_modern(one)]:
         _note_undiscovered(profile, revision, connections[revision])
-    profile.diagnosis = (_result(silence) if silence else None) or _unmatched(connections)
-    if profile.diagnosis is not None:
-        profile.spoken.clear()
-        profile.offers.clear()
-        found = profile.diagnosis
-        profile.refused[found.revision] = Reply(found.asked, why=found.actual)
+    _take(profile, (_result(silence) if silence else None) or _unmatched(connections))
     lists = {
         revision: threads.submit(read_lists, spoken, connections[revision])
         for revision, spoken in profile.spoken.items()
         if revision in connections
     }
     profile.spoken |= {revision: _result(read) for revision, read in lists.items()}
+    _take(profile, _untold_id(profile, connections))
+
+
+def _take(profile: _Draft, found: Diagnosis | None) -> None:
+    """Take a diagnosis: nothing else can be judged."""
+    if found is not None:
+        profile.diagnosis = found
+        profile.spoken.clear()
+        profile.offers.clear()
+        profile.refused[found.revision] = Reply(found.asked, why=found.actual)
+
+
+def _untold_id(profile: _Draft, connections: Mapping[str, Connection]) -> Diagnosis | None:
+    """Find a server that refuses each request without a session id, and has given none.
+
+    It does so in all its revisions: otherwise the clause fails in those where it does.
+    """
+    found = None
+    for revision in profile.spoken:
+        posts = [
+            one
+            for one in connections[revision].transcript.exchanges
+            if one.verb == "POST" and one.line
+        ]
+        later = posts[1:]
+        if (
+            len(later) < LATER
+            or posts[0].header(SESSION) is not None
+            or any(one.status not in WANTS_AN_ID for one in later)
+        ):
+            return None
+        found = Diagnosis(
+            "sessions-id-issued",
+            f"{SESSION} in the response to initialize, or service without it",
+            f"it gives no session id, and refuses each later request: {later[0]}",
+            revision,
+            posts[0].line,
+        )
+    return found
 
 
 def _explain_silence(

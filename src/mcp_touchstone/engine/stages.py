@@ -355,6 +355,12 @@ def _diagnosed(
     return [*kept, found]
 
 
+def _left(course: Course) -> Iterator[str]:
+    if course.strays and not course.interrupted:
+        count = f"{course.strays}; we ended them"
+        yield f"processes that it started and that were left in the end: {count}"
+
+
 # --- verdicts
 
 
@@ -390,7 +396,7 @@ def conclude(
         processes=0 if course.pool is None else course.pool.started,
         strays=course.strays,
         dropped=course.dropped,
-        notes=() if course.pool is None else course.pool.notes,
+        notes=() if course.pool is None else (*course.pool.notes, *_left(course)),
         seconds=ended - begun,
         started=day.isoformat(timespec="seconds"),
         cost=account(
