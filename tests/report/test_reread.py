@@ -18,6 +18,7 @@ from mcp_touchstone.results.run import Execution, Run
 from tests import canned
 from tests.cases import cases
 from tests.mutants.judged import MUTANTS, run_mutant
+from tests.runs import SERVER
 
 SAVED = "AnswersPingsWithAPong"
 
@@ -55,6 +56,14 @@ def test_note_on_the_run_is_on_the_screen_and_in_the_saved_report(
 
     assert read(saved).execution.notes == made.execution.notes
     assert "note       the server uses a whole core\\x1b[2J" in capsys.readouterr().out
+
+
+def test_silence_of_a_server_is_known_without_its_words(tmp_path: Path) -> None:
+    saved = tmp_path / "run.json"
+    subject = replace(SERVER, refused={"2025-11-25": "nothing came"}, silent=True)
+    saved.write_text(json.dumps(machine.document(Run(subject, trouble="nothing came"))))
+
+    assert "Does it speak stdio?" in kinds.RENDERERS["markdown"](read(saved))
 
 
 def test_command_writes_each_named_kind(run: Run, tmp_path: Path) -> None:

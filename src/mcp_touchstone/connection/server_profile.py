@@ -358,6 +358,7 @@ class ServerProfile:
         slip: the fault of each of its messages, in spite of which they are read.
         diagnosis: the breach that explains the trouble; None if none is known.
         is_excused: whether the trouble is no fault of the server, so that nothing is judged.
+        is_silent: whether the trouble is that it did not answer in time.
         is_single: whether only one process of the server can run at a time.
         discovered: what discovery has added.
     """
@@ -376,6 +377,7 @@ class ServerProfile:
     sdk: SdkIdentity = UNKNOWN
     is_single: bool = False
     is_excused: bool = False
+    is_silent: bool = False
     discovered: Discovered = field(default_factory=Discovered)
 
     @property

@@ -93,6 +93,7 @@ class _Draft:
     diagnosis: Diagnosis | None = None
     is_single: bool = False
     is_excused: bool = False
+    is_silent: bool = False
 
     def finished(self, slip: Slip | None, *remarks: str) -> ServerProfile:
         """Return the profile."""
@@ -506,6 +507,7 @@ def _explain(profile: _Draft, connections: Mapping[str, Connection]) -> None:
         profile.trouble = advice or f"{method} got no result: {refusal}"
         profile.stderr = connection.channel.stderr()
         profile.is_excused = connection.channel.bars
+        profile.is_silent = replies[newest].timed_out and not advice
         if profile.diagnosis is None and all(map(_never_spoke, connections.values())):
             said = _first_lines(connection)
             if USAGE.match("".join(said[:1])):
@@ -519,6 +521,7 @@ def _explain(profile: _Draft, connections: Mapping[str, Connection]) -> None:
         unserved = "has no Streamable HTTP" if {*named} <= {*rev.ALL} else "we do not know"
         profile.trouble = f"it answers initialize with {', '.join(named)} only, which {unserved}"
     if profile.diagnosis is not None:
+        profile.is_silent = False
         profile.trouble = f"the server cannot be talked to: {profile.diagnosis.actual}"
 
 

@@ -416,6 +416,7 @@ def conclude(
         startup=profile.pace.started,
         stderr=profile.stderr,
         excuse=profile.trouble if profile.is_excused else "",
+        silent=profile.is_silent,
         unbound=() if profile.bindings is None else profile.bindings.unbound,
     )
     unbound = "" if plan is None else plan.unbound

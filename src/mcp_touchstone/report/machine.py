@@ -47,7 +47,11 @@ def document(run: Run) -> dict[str, Any]:
                 packages=[asdict(one) for one in subject.sdk.packages],
             ),
         },
-        "revisions": {"spoken": list(subject.revisions), "refused": subject.refused},
+        "revisions": {
+            "spoken": list(subject.revisions),
+            "refused": subject.refused,
+            **_some(silent=subject.silent),
+        },
         "summary": _summary(run),
         **({"tools": run.tools.document()} if run.tools != ToolUse() else {}),
         **_installation(run),

@@ -94,6 +94,7 @@ def _subject(document: Json) -> Subject:
         kind=target.get("judged", "server"),
         reported={r: target["server"].get(r, {}) for r in document["revisions"]["spoken"]},
         refused=document["revisions"]["refused"],
+        silent=document["revisions"].get("silent", False),
         command=tuple(target["command"]),
         url=target.get("url", ""),
         bundled=target["bundled"],

@@ -271,7 +271,7 @@ def _closing(run: Run) -> tuple[str, str, str]:
     if run.conclusion is Conclusion.FAILED:
         return "failed", RED, _beside_rules(run)
     if run.trouble or run.unjudged:
-        if "no answer within" in run.trouble:
+        if run.subject.silent:
             rest = "did not answer. Does it speak stdio? --timeout waits longer"
         elif run.trouble:
             rest = incomplete(run) + _remedy(run)

@@ -34,6 +34,7 @@ class Subject:
         startup: seconds to its first answer.
         stderr: end of its standard error, if there was trouble.
         excuse: the trouble, if that is no fault of it.
+        silent: whether the trouble is that it did not answer in time.
         unbound: its tools without an observed effect on files.
         again: the words behind ``mcp-touchstone`` that judge it again, the command first.
     """
@@ -51,6 +52,7 @@ class Subject:
     startup: float = 0.0
     stderr: str = ""
     excuse: str = ""
+    silent: bool = False
     unbound: tuple[str, ...] = ()
     again: tuple[str, ...] = (CHECK,)
 
