@@ -193,7 +193,7 @@ def again(run: Run, finding: Finding) -> str:
 def hint(run: Run) -> list[str]:
     """Return a line with the next step if the server could not be checked; else nothing."""
     subject = run.subject
-    program = subject.command[0].rpartition("/")[2] if subject.command else ""
+    program = subject.command[0] if subject.command else ""
     if program.startswith("python") and "ModuleNotFoundError" in subject.stderr:
         return [
             f"hint: `{program}` is the first on PATH; {{python}} is the interpreter of this run"
