@@ -11,7 +11,7 @@ from mcp_touchstone.report.digest import excused, findings, noun, of_sdks, sdk_f
 from mcp_touchstone.report.text import cut, plural, window
 from mcp_touchstone.results import played
 from mcp_touchstone.results.budgets import TOKENIZER
-from mcp_touchstone.results.run import Conclusion, Run
+from mcp_touchstone.results.run import Conclusion, Gap, Run
 from mcp_touchstone.results.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -270,24 +270,8 @@ def _closing(run: Run) -> tuple[str, str, str]:
         )
     if run.conclusion is Conclusion.FAILED:
         return "failed", RED, _beside_rules(run)
-    if run.trouble or run.unjudged:
-        if run.subject.silent:
-            rest = "did not answer. Does it speak stdio? --timeout waits longer"
-        elif run.trouble:
-            rest = incomplete(run) + _remedy(run)
-        else:
-            count = plural(len({verdict.clause.id for verdict in run.unjudged}), noun(run))
-            rest = f"could not be checked for {count}: -v shows the conversations"
-        return "not checked", MAGENTA, f": {server(run)} {rest}"
-    nothing = ""
-    if run.empty:
-        nothing = f": no selected {noun(run)} applies to {server(run)}"
-        reasons = {verdict.gravest.actual for verdict in run.verdicts}
-        nothing += f": {reasons.pop()}" if len(reasons) == 1 else ""
-    elif run.unattacked:
-        nothing = ": no file tool was attacked; name one with --bindings, or pass --accept-unbound"
-    if nothing:
-        return "not checked", MAGENTA, nothing
+    if run.gap:
+        return "not checked", MAGENTA, f": {_unchecked(run)}"
     good, rest = passed(run)
     own = {v.clause.id: v.clause for v in run.of(Outcome.WARN) if not run.is_of_sdk(v)}
     for option in ("--strict", "--fail-on should"):
@@ -295,6 +279,22 @@ def _closing(run: Run) -> tuple[str, str, str]:
         rest += f"; {plural(len(own_of), 'warning')}, which {option} counts" if own_of else ""
     rest += f"; {clients.lost(run)}, which --fail-on profile counts" if clients.lost(run) else ""
     return good, GREEN, rest
+
+
+def _unchecked(run: Run) -> str:
+    """Return what was not checked, and what a user can do about it."""
+    if run.gap is Gap.NO_ATTACK:
+        return f"{run.gap}; name one with --bindings, or pass --accept-unbound"
+    if run.gap is Gap.NO_RULE:
+        reasons = {verdict.gravest.actual for verdict in run.verdicts}
+        why = f": {reasons.pop()}" if len(reasons) == 1 else ""
+        return f"no selected {noun(run)} applies to {server(run)}{why}"
+    if run.gap is Gap.NOT_JUDGED:
+        count = plural(len({verdict.clause.id for verdict in run.unjudged}), noun(run))
+        return f"{server(run)} could not be checked for {count}: -v shows the conversations"
+    if run.subject.silent:
+        return f"{server(run)} did not answer. Does it speak stdio? --timeout waits longer"
+    return f"{server(run)} {incomplete(run)}{_remedy(run)}"
 
 
 def since(run: Run, say: Line) -> None:

@@ -217,6 +217,17 @@ _EXIT = {
 }
 
 
+class Gap(StrEnum):
+    """What was not checked and keeps a run from passing, in a few words."""
+
+    NONE = ""
+    NOT_STARTED = "the server did not start"
+    NOT_ENDED = "the run did not end"
+    NOT_JUDGED = "a rule could not be judged"
+    NO_RULE = "no rule applied"
+    NO_ATTACK = "no file tool was attacked"
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """The complete result of a run.
@@ -350,15 +361,15 @@ class Run:
         return Conclusion.NOT_CHECKED if self.gap else Conclusion.PASSED
 
     @property
-    def gap(self) -> str:
-        """What was not checked and keeps the run from passing, in a few words; else empty."""
+    def gap(self) -> Gap:
+        """What was not checked and keeps the run from passing. Every text on it is made of this."""
         if self.trouble:
-            return "the run did not end" if self.subject.revisions else "the server did not start"
+            return Gap.NOT_ENDED if self.subject.revisions else Gap.NOT_STARTED
         if self.unjudged:
-            return "a rule could not be judged"
+            return Gap.NOT_JUDGED
         if self.empty:
-            return "no rule applied"
-        return "no file tool was attacked" if self.unattacked else ""
+            return Gap.NO_RULE
+        return Gap.NO_ATTACK if self.unattacked else Gap.NONE
 
     @property
     def exit_code(self) -> int:
