@@ -11,7 +11,7 @@ import pytest
 from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.config.toml_keys import choose, command, read
 from tests.cases import cases
-from tests.commands import touchstone
+from tests.commands import run_here
 from tests.conftest import HERE
 
 pytestmark = pytest.mark.slow
@@ -21,7 +21,7 @@ TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
 
 def test_init_writes_a_configuration_that_judges_the_server(tmp_path: Path) -> None:
     toy = [*TOY, "echo", "write", "read"]
-    done = touchstone(
+    done = run_here(
         "init", "--env", "A=b c", "--call", 'write={"path": "x"}', "--", *toy, cwd=tmp_path
     )
     text = (tmp_path / "touchstone.toml").read_text("utf-8")
@@ -36,15 +36,15 @@ def test_init_writes_a_configuration_that_judges_the_server(tmp_path: Path) -> N
     assert "mcp-touchstone check --config touchstone.toml\n" in done.stdout
     named = ("--config", "touchstone.toml")
     chosen = ("--select", "ping", "--revision", "2025-11-25")
-    judged = touchstone("check", *named, *chosen, cwd=tmp_path)
+    judged = run_here("check", *named, *chosen, cwd=tmp_path)
     assert judged.returncode == 0, judged.stdout + judged.stderr
     assert shlex.join(toy) in judged.stdout
-    again = touchstone("init", "--", *toy, cwd=tmp_path)
+    again = run_here("init", "--", *toy, cwd=tmp_path)
     assert (again.returncode, again.stderr.count("\n")) == (2, 1)
 
 
 def test_commented_settings_are_valid_when_uncommented(tmp_path: Path) -> None:
-    touchstone("init", "--", *TOY, "echo", "write", cwd=tmp_path)
+    run_here("init", "--", *TOY, "echo", "write", cwd=tmp_path)
     lines = (tmp_path / "touchstone.toml").read_text("utf-8").splitlines()
     live = [line.removeprefix("# ") if " = " in line else line for line in lines]
 
@@ -57,11 +57,11 @@ def test_commented_settings_are_valid_when_uncommented(tmp_path: Path) -> None:
 def test_written_configuration_gives_the_same_verdicts(tmp_path: Path) -> None:
     """Two chapters whose clauses depend on discovery are judged on the reference server."""
     server = [sys.executable, "-m", "reference_server", "--root", "{root}"]
-    env = ["--env", f"PYTHONPATH={home()}", "--env", "PYTHONSAFEPATH=1"]
+    env = ["--env", f"PYTHONPATH={home()}", "--env", "PYTHONSAFEPATH=1", "--sandbox", "off"]
     chosen = ["-q", "--select", "tools", "--select", "resources", "--revision", "2025-11-25"]
-    plain = touchstone("check", *chosen, *env, "--json", "a.json", "--", *server, cwd=tmp_path)
-    written = touchstone("init", *env, "--", *server, cwd=tmp_path)
-    judged = touchstone("check", "--trust-config", *chosen, "--json", "b.json", cwd=tmp_path)
+    plain = run_here("check", *chosen, *env, "--json", "a.json", "--", *server, cwd=tmp_path)
+    written = run_here("init", *env, "--", *server, cwd=tmp_path)
+    judged = run_here("check", "--trust-config", *chosen, "--json", "b.json", cwd=tmp_path)
 
     assert (plain.returncode, written.returncode, judged.returncode) == (0, 0, 0), judged.stderr
     without, with_it = (
@@ -78,13 +78,13 @@ def test_written_configuration_gives_the_same_verdicts(tmp_path: Path) -> None:
 def test_secrets_of_a_client_file_are_not_copied(tmp_path: Path) -> None:
     entry = {"command": TOY[0], "args": [*TOY[1:], "echo"], "env": {"KEY": "s3cret"}}
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"toy": entry}}), "utf-8")
-    done = touchstone("init", "--config", ".mcp.json", "--target", "toy", cwd=tmp_path)
+    done = run_here("init", "--config", ".mcp.json", "--target", "toy", cwd=tmp_path)
     text = (tmp_path / "touchstone.toml").read_text("utf-8")
 
     assert done.returncode == 0, done.stderr
     assert 'from = ".mcp.json"\nserver = "toy"' in text
     assert "s3cret" not in text
-    judged = touchstone("check", "--trust-config", "-q", "--select", "ping", cwd=tmp_path)
+    judged = run_here("check", "--trust-config", "-q", "--select", "ping", cwd=tmp_path)
     assert judged.returncode == 0, judged.stdout + judged.stderr
 
 
@@ -96,7 +96,7 @@ def test_secrets_of_a_client_file_are_not_copied(tmp_path: Path) -> None:
 def test_init_error_prints_one_line_and_writes_nothing(
     tmp_path: Path, words: list[str], message: str
 ) -> None:
-    done = touchstone(*words, cwd=tmp_path)
+    done = run_here(*words, cwd=tmp_path)
 
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert message in done.stderr

@@ -18,7 +18,7 @@ from mcp_touchstone.results.lock import ChangeKind, LockChange, Locked
 from mcp_touchstone.results.run import Conclusion, Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.transport.family import ProcessFacts
-from tests.commands import touchstone
+from tests.commands import run_here
 from tests.runs import run_of
 
 SERVER: Final = """
@@ -51,7 +51,7 @@ class Place:
     def check(self, *words: str, command: str = "check") -> tuple[int, str]:
         """Run a command on it; return the exit status and what was printed."""
         suite = [] if command == "check" else ["--suite", "conformance"]
-        done = touchstone(
+        done = run_here(
             command, *suite, *CHECK, *words, "--", sys.executable, "server.py", cwd=self.folder
         )
         return done.returncode, done.stdout + done.stderr

@@ -16,7 +16,7 @@ from mcp_touchstone.cli import main
 from mcp_touchstone.engine.stages import JOBS
 from mcp_touchstone.report.machine import SCHEMA
 from tests.cases import cases
-from tests.commands import ran, touchstone
+from tests.commands import ran, run_here, touchstone
 from tests.conftest import HERE, MUTANTS, PROGRESS, mutant_command
 from tests.goldens import scrubbed
 
@@ -48,7 +48,7 @@ REFUSAL = '{"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "
     (f"print({REFUSAL!r}, end=''); sys.exit(1)", "no such vault"),
 )
 def test_program_that_ends_without_a_message_is_not_judged(code: str, why: str) -> None:
-    done = touchstone("check", "--", sys.executable, "-c", f"import sys; {code}")
+    done = run_here("check", "--", sys.executable, "-c", f"import sys; {code}")
 
     assert done.returncode == 2, done.stdout
     assert why in " ".join(done.stdout.split())
@@ -58,7 +58,7 @@ def test_program_that_ends_without_a_message_is_not_judged(code: str, why: str) 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_program_that_prints_its_usage_is_not_judged(stream: str) -> None:
     program = f"import sys; print('Usage: serve ROOT\\n\\nROOT  a folder', file=sys.{stream})"
-    done = touchstone("check", "--", sys.executable, "-c", program)
+    done = run_here("check", "--", sys.executable, "-c", program)
 
     assert done.returncode == 2, done.stdout
     assert "its usage" in done.stdout
@@ -67,15 +67,16 @@ def test_program_that_prints_its_usage_is_not_judged(stream: str) -> None:
 
 def test_server_that_prints_its_usage_and_goes_on_is_judged() -> None:
     start = "import runpy; runpy.run_path('tests/toy_server.py', run_name='__main__')"
-    server = (sys.executable, "-c", f"print('usage: speak MCP', flush=True); {start}")
-    done = touchstone("check", "--select", "stdio-stdout-only-messages", "--", *server)
+    server = (sys.executable, "-S", "-c", f"print('usage: speak MCP', flush=True); {start}")
+    words = ("--select", "stdio-stdout-only-messages", "--revision", "2025-11-25")
+    done = run_here("check", *words, "--", *server)
 
     assert done.returncode == 1, done.stdout
     assert "stdio-stdout-only-messages" in done.stdout
 
 
 def test_reference_server_conforms(tmp_path: Path) -> None:
-    done = touchstone("check", "--self", "--json", str(tmp_path / "out.json"))
+    done = run_here("check", "--self", "--json", str(tmp_path / "out.json"))
     report = json.loads((tmp_path / "out.json").read_text("utf-8"))
 
     assert done.returncode == 0, done.stdout
@@ -91,7 +92,7 @@ def test_json_report_fits_its_schema(tmp_path: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
 
     for server in (["--self"], ["--", *mutant_command("RefusesPings")], ["--", "false"]):
-        touchstone("check", "--select", "answers_a_ping", "--json", str(path), *server)
+        run_here("check", "--select", "answers_a_ping", "--json", str(path), *server)
         jsonschema.validate(json.loads(path.read_text("utf-8")), schema)
 
 
@@ -103,18 +104,18 @@ def test_baseline_accepts_known_failures_and_fails_once_they_are_fixed(
     bad, good = ("--", *mutant_command("RefusesPings")), ("--", sys.executable, "-m")
     server = (*good, "mcp_touchstone", "serve", "--root", "{root}")
 
-    assert touchstone(*words, "-q", *bad, cwd=tmp_path).returncode == 1
-    first = touchstone(*words, "--update-baseline", *bad, cwd=tmp_path)
+    assert run_here(*words, "-q", *bad, cwd=tmp_path).returncode == 1
+    first = run_here(*words, "--update-baseline", *bad, cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     assert scrubbed(first.stdout) == golden(name="update")
-    second = touchstone(*words, "--json", str(report), *bad, cwd=tmp_path)
+    second = run_here(*words, "--json", str(report), *bad, cwd=tmp_path)
     assert second.returncode == 0
     assert scrubbed(second.stdout) == golden(name="known")
     document = json.loads(report.read_text("utf-8"))
     jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
     assert document["gate"] == {"fail_on": [], "failed": 0, "known": 1, "sdk": 0}
-    assert touchstone(*words, "-q", "--no-baseline", *bad, cwd=tmp_path).returncode == 1
-    fixed = touchstone(*words, "--json", str(report), *server, cwd=tmp_path)
+    assert run_here(*words, "-q", "--no-baseline", *bad, cwd=tmp_path).returncode == 1
+    fixed = run_here(*words, "--json", str(report), *server, cwd=tmp_path)
     assert fixed.returncode == 1, fixed.stdout
     assert scrubbed(fixed.stdout) == golden(name="stale")
     document = json.loads(report.read_text("utf-8"))
@@ -129,21 +130,21 @@ def test_diff_and_since_fail_only_for_new_findings(
     bad, good = mutant_command("RefusesPings"), [sys.executable, "-m", "mcp_touchstone"]
     server = ("--", *good, "serve", "--root", "{root}")
     for name, command in (("good", server), ("bad", ("--", *bad))):
-        touchstone(*words, "-q", "--json", f"{name}.json", *command, cwd=tmp_path)
+        run_here(*words, "-q", "--json", f"{name}.json", *command, cwd=tmp_path)
 
-    worse = touchstone("diff", "good.json", "bad.json", cwd=tmp_path)
+    worse = run_here("diff", "good.json", "bad.json", cwd=tmp_path)
     assert worse.returncode == 1
     assert scrubbed(worse.stdout) == golden(name="worse")
-    better = touchstone("diff", "bad.json", "good.json", "--format", "markdown", cwd=tmp_path)
+    better = run_here("diff", "bad.json", "good.json", "--format", "markdown", cwd=tmp_path)
     assert better.returncode == 0
     assert scrubbed(better.stdout) == golden(name="better")
-    same = touchstone(*words, "--since", "bad.json", "--json", "new.json", "--", *bad, cwd=tmp_path)
+    same = run_here(*words, "--since", "bad.json", "--json", "new.json", "--", *bad, cwd=tmp_path)
     assert same.returncode == 0, same.stdout
     assert scrubbed(same.stdout) == golden(name="same")
     document = json.loads((tmp_path / "new.json").read_text("utf-8"))
     jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
     assert document["since"]["counts"]["still open"] == 1
-    assert touchstone(*words, "--since", "good.json", "--", *bad, cwd=tmp_path).returncode == 1
+    assert run_here(*words, "--since", "good.json", "--", *bad, cwd=tmp_path).returncode == 1
 
 
 def test_repeat_command_omits_configured_secrets(tmp_path: Path) -> None:
@@ -154,7 +155,7 @@ def test_repeat_command_omits_configured_secrets(tmp_path: Path) -> None:
     }
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": entry, "b": {}}}))
     words = ("--config", ".mcp.json", "--target", "a")
-    done = touchstone(
+    done = run_here(
         "check", "--select", "answers_a_ping", "--revision", "2025-11-25", *words, cwd=tmp_path
     )
 
@@ -162,7 +163,7 @@ def test_repeat_command_omits_configured_secrets(tmp_path: Path) -> None:
     assert "s3cret" not in done.stdout
     again = next(line for line in done.stdout.splitlines() if line.strip().startswith("again"))
     assert again.endswith("--revision 2025-11-25 --config .mcp.json --target a")
-    assert touchstone(*shlex.split(again)[2:], cwd=tmp_path).returncode == 1
+    assert run_here(*shlex.split(again)[2:], cwd=tmp_path).returncode == 1
 
 
 TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
@@ -194,7 +195,7 @@ SCREENS = {
 @pytest.mark.parametrize("name", SCREENS)
 def test_screen(name: str, golden: SnapshotAssertion, tmp_path: Path) -> None:
     status, words = SCREENS[name]
-    done = touchstone(*words, cwd=tmp_path)
+    done = run_here(*words, cwd=tmp_path)
     text = scrubbed(done.stdout + PROGRESS.sub("", done.stderr))
     text = re.sub(r"(?m)^\d+ (clauses|threats): .*", r"<counts of \1>", text)
     text = re.sub(r"(?m)^(  started +|  inherits +).*(\n {10}.*)*", r"\1<of this machine>", text)
@@ -257,7 +258,7 @@ def test_server_gets_its_own_home_and_the_root_placeholder_is_replaced(tmp_path:
         f"pathlib.Path({str(tmp_path / 'seen')!r}).write_text("
         "os.environ['HOME'] + '\\n' + sys.argv[1] + '\\n' + os.environ['WHERE'])\n"
     )
-    touchstone("check", "--env", "WHERE={root}/x", "--", sys.executable, str(script), "{root}")
+    run_here("check", "--env", "WHERE={root}/x", "--", sys.executable, str(script), "{root}")
     home, root, where = (tmp_path / "seen").read_text().splitlines()
 
     assert "mcp-touchstone-" in home
@@ -267,7 +268,7 @@ def test_server_gets_its_own_home_and_the_root_placeholder_is_replaced(tmp_path:
 
 
 def test_recon_json_lists_examples_and_reasons() -> None:
-    done = touchstone(
+    done = run_here(
         "recon",
         "--json",
         "--call",
@@ -298,7 +299,7 @@ def test_recon_json_lists_examples_and_reasons() -> None:
 def test_repeat_command_includes_call_and_resource_options() -> None:
     named = ["--call", 'file_read={"path": "a b"}', "--resource", "workspace:///README.md"]
 
-    done = touchstone(
+    done = run_here(
         "check", "--select", "answers_a_ping", *named, "--", *mutant_command("RefusesPings")
     )
 
@@ -321,7 +322,7 @@ def test_unknown_tool_prompt_or_resource_name_is_an_error(
     quick: list[str], golden: SnapshotAssertion
 ) -> None:
     words = ["check", "-q", *quick, "--select", "answers_a_ping"]
-    found = [touchstone(*words, *named, "--", *TOY, "echo", "note") for named in NAMES.values()]
+    found = [run_here(*words, *named, "--", *TOY, "echo", "note") for named in NAMES.values()]
 
     assert [done.returncode for done in found] == [2] * len(NAMES)
     assert "".join(done.stderr for done in found) == golden(name="all")
