@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from mcp_touchstone.catalog.loader import GATEWAYS, load
 from mcp_touchstone.cli import main
 from mcp_touchstone.config.arguments import Parser
 from mcp_touchstone.config.commands import COMMANDS
@@ -172,6 +173,8 @@ def test_each_option_with_a_path_is_known_here() -> None:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a working folder with what the command lines name besides the bad file."""
     monkeypatch.chdir(tmp_path)
+    gateways = load(GATEWAYS)
+    monkeypatch.setattr(gateways, "parts", {"contents": gateways.parts["contents"]})
     (tmp_path / "report.json").write_text(json.dumps(report()))
     (tmp_path / "list.jsonl").write_text('{"npm": "a"}\n')
     envelope = {"payloadType": "application/vnd.in-toto+json", "payload": "e30=", "signatures": []}

@@ -57,7 +57,7 @@ def test_commented_settings_are_valid_when_uncommented(tmp_path: Path) -> None:
 def test_written_configuration_gives_the_same_verdicts(tmp_path: Path) -> None:
     """Two chapters whose clauses depend on discovery are judged on the reference server."""
     server = [sys.executable, "-m", "reference_server", "--root", "{root}"]
-    env = ["--env", f"PYTHONPATH={home()}", "--env", "PYTHONSAFEPATH=1", "--sandbox", "off"]
+    env = ["--env", f"PYTHONPATH={home()}", "--env", "PYTHONSAFEPATH=1"]
     chosen = ["-q", "--select", "tools", "--select", "resources", "--revision", "2025-11-25"]
     plain = run_here("check", *chosen, *env, "--json", "a.json", "--", *server, cwd=tmp_path)
     written = run_here("init", *env, "--", *server, cwd=tmp_path)

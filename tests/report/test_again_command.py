@@ -14,7 +14,7 @@ from mcp_touchstone.engine.choice import Traffic
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.report.digest import again, findings
 from mcp_touchstone.results.verdict import Outcome
-from tests.commands import touchstone
+from tests.commands import run_here
 from tests.mutants.judged import MUTANTS, REGISTRY, run_mutant, target_of
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ def test_printed_command_reproduces_the_finding(name: str) -> None:
     for finding in findings(run, *BROKEN):
         words = [w for w in shlex.split(again(run, finding)) if w != "mcp-touchstone"]
         words[words.index("check") + 1 : words.index("check") + 1] = ["--strict", "--no-baseline"]
-        done = touchstone(*words)
+        done = run_here(*words)
         if finding.clause.id not in done.stdout:
             missed.append((" ".join(words), done.stdout + done.stderr))
 

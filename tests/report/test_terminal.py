@@ -30,6 +30,7 @@ pyte = pytest.importorskip("pyte")
 pexpect = pytest.importorskip("pexpect", exc_type=ImportError)
 
 ROOT = str(HERE.parent)
+SMALL = (sys.executable, "-S", str(HERE / "golden_server.py"), "{root}")
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -57,7 +58,7 @@ def screen(child: Any) -> str:
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_output_keeps_to_the_terminal_width(width: int) -> None:
     child = spawn(
-        "check", "--select", "answers_a_ping", "--", *mutant_command("RefusesPings"), width=width
+        *("check", "--select", "answers_a_ping", "--", *SMALL, "refuses-pings"), width=width
     )
     lines = [ESCAPE.sub("", line) for line in screen(child).replace("\r", "\n").splitlines()]
     copied = ("mcp-touchstone ", "spec", "again", "http")
@@ -77,7 +78,7 @@ def test_progress_is_shown_and_removed() -> None:
 
 
 def test_colours_are_used_unless_no_color_is_set() -> None:
-    words = ("check", "--self", "--select", "answers_a_ping", "-q")
+    words = ("check", "--select", "answers_a_ping", "-q", "--", *SMALL)
 
     assert "\x1b[3" in screen(spawn(*words))
     assert "\x1b[3" not in screen(spawn(*words, env={"NO_COLOR": "1"}))
