@@ -22,6 +22,9 @@ ADVISORIES: Final = "src/mcp_touchstone/advisories"
 MONTH: Final = dt.timedelta(days=31)
 YEAR: Final = dt.timedelta(days=365)
 PLACEHOLDER: Final = re.compile(r"\bOWNER/")
+IMAGES: Final = "ghcr.io/OWNER/"
+"""Names of images have no capitals."""
+
 ACCOUNT: Final = re.compile(r"[A-Za-z0-9](-?[A-Za-z0-9]){0,38}")
 NPM: Final = "npm/mcp-touchstone/package.json"
 
@@ -80,7 +83,8 @@ def prepare(owner: str, checkout: Path = CHECKOUT) -> list[Path]:
         raise ValueError(f"{owner!r} is no name of an account on GitHub")
     found = nameless(checkout)
     for path in found:
-        path.write_text(PLACEHOLDER.sub(f"{owner}/", path.read_text("utf-8")), "utf-8")
+        text = path.read_text("utf-8").replace(IMAGES, IMAGES.replace("OWNER", owner.lower()))
+        path.write_text(PLACEHOLDER.sub(f"{owner}/", text), "utf-8")
     return found
 
 

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -474,11 +475,11 @@ def recipes(language: str) -> list[str]:
 
 def test_documented_recipes_use_existing_inputs(tmp_path: Path) -> None:
     called = yaml.safe_load((ROOT / ".github" / "workflows" / "judge.yml").read_text("utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    name = project["urls"]["Repository"].removeprefix("https://github.com/")
     takes = {
-        "OWNER/mcp-touchstone@main": set(ACTION["inputs"]),
-        "OWNER/mcp-touchstone/.github/workflows/judge.yml@main": set(
-            called[True]["workflow_call"]["inputs"]
-        ),
+        f"{name}@main": set(ACTION["inputs"]),
+        f"{name}/.github/workflows/judge.yml@main": set(called[True]["workflow_call"]["inputs"]),
     }
     used = []
     schemas = {"jobs": "github-workflows", "mcp": "gitlab-ci"}

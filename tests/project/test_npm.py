@@ -64,7 +64,8 @@ def test_it_has_the_version_of_the_program() -> None:
 
 
 MOUNTED: Final = ["--user", f"{os.getuid()}:{os.getgid()}", "-v", f"{Path.cwd()}:/work"]
-IMAGE: Final = f"ghcr.io/owner/mcp-touchstone:{__version__}"
+REPOSITORY: Final = json.loads((PACKAGE / "package.json").read_text("utf-8"))["repository"]
+IMAGE: Final = f"ghcr.io/{REPOSITORY.removeprefix('github:').lower()}:{__version__}"
 
 
 @pytest.mark.parametrize(

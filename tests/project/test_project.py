@@ -136,10 +136,10 @@ def test_a_tag_of_another_version_cannot_be_published(build: dict[str, Any]) -> 
 
 def test_a_release_is_prepared_by_one_name(build: dict[str, Any]) -> None:
     page = build["checkout"] / "docs" / "guides" / "ci.md"
-    page.write_text("uses: OWNER/mcp-touchstone@v1, not OWNERS/x\n")
+    page.write_text("uses: OWNER/mcp-touchstone@v1, not OWNERS/x; ghcr.io/OWNER/x\n")
 
-    assert prepare("a-name", build["checkout"]) == [page]
-    assert page.read_text() == "uses: a-name/mcp-touchstone@v1, not OWNERS/x\n"
+    assert prepare("A-name", build["checkout"]) == [page]
+    assert page.read_text() == "uses: A-name/mcp-touchstone@v1, not OWNERS/x; ghcr.io/a-name/x\n"
     assert list(problems("v1.2.3", **build)) == []
 
 
