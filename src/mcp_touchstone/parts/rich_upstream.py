@@ -1,5 +1,6 @@
 """Our server behind a gateway, with what takes several messages: subscriptions, tasks, rounds."""
 
+import secrets
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
@@ -161,8 +162,8 @@ class Rich(Upstream):
         """Answer tools/call."""
         name = value_in(request, "params", "name")
         if name == "everything" and self.modern and _wants_tasks(request):
-            self._tasks.append(f"task-{len(self._tasks) + 1}")
-            self.answer(request, {"resultType": "task", "taskId": self._tasks[-1], **EXTENDED})
+            name = f"task-{secrets.token_hex(8)}"  # a gateway may start a server for each request
+            self.answer(request, {"resultType": "task", "taskId": name, **EXTENDED})
         elif "task" in object_in(request, "params") and not self.modern:
             self._tasks.append(f"task-{len(self._tasks) + 1}")
             task = {"taskId": self._tasks[-1], **TASK}
