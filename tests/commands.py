@@ -30,7 +30,7 @@ def touchstone(*words: str, cwd: Path = CHECKOUT, **env: str) -> Done:
     return ran([sys.executable, "-m", "mcp_touchstone", *words], cwd=cwd, env=env)
 
 
-def run_here(*words: str, cwd: Path = CHECKOUT) -> Done:
+def run_here(*words: str, cwd: Path = CHECKOUT, **env: str) -> Done:
     """Run the command line in this process: it costs no imports, and its servers are forked."""
     streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
     out, err = streams
@@ -39,7 +39,8 @@ def run_here(*words: str, cwd: Path = CHECKOUT) -> Done:
         contextlib.redirect_stderr(err),
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setenv("COLUMNS", "100")
+        for name, value in {"COLUMNS": "100", **env}.items():
+            patch.setenv(name, value)
         patch.chdir(cwd)
         try:
             status = main(words)

@@ -15,7 +15,7 @@ from mcp_touchstone.config.toml_keys import choose, layer
 from mcp_touchstone.config.toml_keys import read as settings
 from mcp_touchstone.target.target import ROOT, Target
 from tests.cases import cases
-from tests.commands import touchstone
+from tests.commands import run_here
 from tests.fakes.matrix import bindings_of
 
 SERVER = """
@@ -138,7 +138,7 @@ def test_binding_to_an_unknown_tool_prints_one_line_and_exits_2(
     text += "[bindings.read]\ntool = 'fech'\npath = 'key'\n"
     (tmp_path / "touchstone.toml").write_text(text, "utf-8")
 
-    done = touchstone("check", "-q", cwd=tmp_path)
+    done = run_here("check", "-q", cwd=tmp_path)
 
     assert done.returncode == 2, done.stdout
     assert "called 'fech'" in done.stderr

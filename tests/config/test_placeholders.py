@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mcp_touchstone.target.placeholders import doubts
-from tests.commands import touchstone
+from tests.commands import run_here
 from tests.conftest import HERE
 
 
@@ -45,10 +45,10 @@ def test_words_of_ours_and_of_other_languages_are_no_doubts(word: str) -> None:
 
 
 def test_a_misspelt_word_is_refused_and_a_doubtful_one_is_a_remark() -> None:
-    wrong = touchstone("check", "--", "node", "server.js", "{rot}")
+    wrong = run_here("check", "--", "node", "server.js", "{rot}")
     assert wrong.returncode == 2
     assert wrong.stderr.strip().endswith("there is no {rot}; did you mean {root}?")
 
     toy = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}", "echo", "{where}"]
-    done = touchstone("check", "--quick", "--select", "ping", "--", *toy)
+    done = run_here("check", "--quick", "--select", "ping", "--", *toy)
     assert "{where} is none of {root}, {python}, {port}" in " ".join(done.stdout.split())

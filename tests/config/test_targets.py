@@ -9,7 +9,7 @@ import pytest
 from mcp_touchstone.config import resolve
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import ConfigError, Settings
-from tests.commands import touchstone
+from tests.commands import run_here
 from tests.conftest import mutant_command
 
 pytestmark = pytest.mark.slow
@@ -84,7 +84,7 @@ def test_several_targets_give_the_worst_exit_status_and_one_report(here: Path) -
     )
     reports = ["badge:b.json", "html:{target}.html", "junit:j.xml", "markdown:m.md", "sarif:s.json"]
     words = [word for report in reports for word in ("--report", report)]
-    done = touchstone("check", "--json", "out.json", *words, cwd=here)
+    done = run_here("check", "--json", "out.json", *words, cwd=here)
 
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout.endswith("  good  passed\n  bad   failed\n  gone  not checked\n")

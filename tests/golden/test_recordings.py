@@ -18,7 +18,7 @@ from mcp_touchstone.target.values import Arguments
 from mcp_touchstone.transport.process import LaunchError
 from mcp_touchstone.wire.json_diff import ANY_ORDER, VOLATILE, where
 from tests.cases import cases
-from tests.commands import touchstone
+from tests.commands import run_here
 from tests.conftest import HERE
 from tests.hostile_cases import hostile
 
@@ -342,7 +342,7 @@ def test_verify_records_nothing_without_create(folder: Path) -> None:
     shutil.rmtree(folder)
     for words, status in (((), 2), (("--create",), 0)):
         server = ("--folder", str(folder), "--", *SERVER)
-        done = touchstone("golden", "verify", *words, *server, CI="true")
+        done = run_here("golden", "verify", *words, *server, CI="true")
         assert done.returncode == status, done.stdout + done.stderr
         assert ("no recording" in done.stderr) == (status == 2)
         assert folder.exists() == (status == 0)

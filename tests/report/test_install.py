@@ -16,7 +16,7 @@ from mcp_touchstone.results.abilities import Ability, Facts, Known, Power, abili
 from mcp_touchstone.results.advice import Word, advice
 from mcp_touchstone.results.run import Execution, Run
 from mcp_touchstone.results.verdict import Outcome
-from tests.commands import touchstone
+from tests.commands import run_here
 from tests.runs import Found, run_of
 
 HERE: Final = Path(__file__).parent
@@ -469,7 +469,7 @@ def test_a_server_that_runs_code_is_never_reported_without_a_word_on_it(tmp_path
     report = tmp_path / "r.json"
     words = ["--suite", "security", "--revision", REVISION, "--json", str(report)]
     words += ["--attack-commands", "--select", "lines-broken"]
-    done = touchstone("check", *words, "--", sys.executable, str(tmp_path / "demo.py"))
+    done = run_here("check", *words, "--", sys.executable, str(tmp_path / "demo.py"))
     found = json.loads(report.read_text("utf-8"))["installation"]
     seen = {one["ability"]: one["text"] for one in found["abilities"] if one["known"] == Known.SEEN}
 

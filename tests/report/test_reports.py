@@ -21,7 +21,7 @@ from mcp_touchstone.results.run import Execution, Run
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
 from tests.cases import cases
-from tests.commands import touchstone
+from tests.commands import run_here
 from tests.conftest import mutant_command
 from tests.runs import Found, run_of
 
@@ -286,7 +286,7 @@ def test_reports_of_two_runs_differ_only_in_declared_fields(tmp_path: Path) -> N
     made = []
     for number in "12":
         words = [w for k in kinds.KINDS for w in ("--report", f"{k}:{tmp_path / (k + number)}")]
-        done = touchstone(
+        done = run_here(
             "check", "--select", "answers_a_ping", *words, "--", *mutant_command("RefusesPings")
         )
         assert done.returncode == 1, done.stderr

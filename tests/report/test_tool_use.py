@@ -14,7 +14,7 @@ from mcp_touchstone.connection.server_profile import Example, ServerProfile, Spo
 from mcp_touchstone.results.tool_use import SHOWN, FailedTool, ToolUse, tool_use
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.reply import Reply
-from tests.commands import ran, touchstone
+from tests.commands import ran, run_here
 from tests.conftest import HERE
 from tests.discovery.test_probing import probed
 
@@ -72,7 +72,7 @@ def test_a_quick_run_names_the_tools_that_it_does_not_call() -> None:
 
 def test_a_quick_run_calls_the_tools_of_call_and_says_so(tmp_path: Path) -> None:
     words = ["--quick", "--call", "echo", "--json", str(tmp_path / "r.json")]
-    done = touchstone("check", *words, "--", *TOY, "echo", "write")
+    done = run_here("check", *words, "--", *TOY, "echo", "write")
     said = " ".join(done.stdout.split())
 
     assert f"called: echo {LEFT_OUT}: write" in said
@@ -103,7 +103,7 @@ def test_a_run_with_attacks_says_which_tools_were_attacked() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="links")
 def test_a_security_run_lists_no_attacked_tool_as_not_called() -> None:
     words = ["--suite", "security", "--select", "traversal-dotdot"]
-    said = " ".join(touchstone("check", *words, "--self").stdout.split())
+    said = " ".join(run_here("check", *words, "--self").stdout.split())
 
     assert "attacked: file_apply_patch_only(" in said
     assert "file_read(cwd, path)" in said
@@ -149,7 +149,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("reports")
     asked = [f"--report={kind}:{folder / kind}" for kind in KINDS]
     words = ["--select", "tools-call-result-shape", "--revision", NEW, *asked]
-    done = touchstone("check", *words, "--", *TOY, "echo", "picky", "write")
+    done = run_here("check", *words, "--", *TOY, "echo", "picky", "write")
     return {"screen": done.stdout, **{k: (folder / k).read_text("utf-8") for k in KINDS}}
 
 
@@ -196,4 +196,4 @@ def test_pytest_names_them_with_its_own_option(tmp_path: Path) -> None:
 def test_strict_counts_a_tool_that_never_answers(words: tuple[str, ...], status: int) -> None:
     command = ["check", "-q", "--timeout", "2", "--select", "tools-call-answered", *words]
 
-    assert touchstone(*command, "--revision", NEW, "--", *TOY, "hang").returncode == status
+    assert run_here(*command, "--revision", NEW, "--", *TOY, "hang").returncode == status

@@ -26,7 +26,7 @@ from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Transcript
 from tests.cases import cases
-from tests.commands import touchstone
+from tests.commands import run_here
 from tests.conftest import HERE
 from tests.fakes.matrix import attacked, target_of
 from tests.reproduction import script_of, shows_it_again
@@ -256,7 +256,7 @@ def test_hole_in_another_argument_of_a_known_tool_is_new(tmp_path: Path) -> None
     def check_of(open_argument: str, *more: str) -> tuple[int, str]:
         server = (sys.executable, str(FAKES), "ReadsByAnotherArgument", "{root}", open_argument)
         words = ("--suite", "security", "--select", "traversal-dotdot", *more, "--", *server)
-        done = touchstone("check", *words, cwd=tmp_path)
+        done = run_here("check", *words, cwd=tmp_path)
         return done.returncode, done.stdout + done.stderr
 
     known = tmp_path / "known.toml"

@@ -21,7 +21,7 @@ from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.sandbox.sandbox import choose
 from mcp_touchstone.wire.exchange import Exchange
 from tests.cases import cases
-from tests.commands import touchstone
+from tests.commands import run_here
 from tests.conftest import HERE
 from tests.fakes.matrix import attack_file, attacked
 from tests.http_canned import Answer, mcp, response, serving
@@ -42,7 +42,7 @@ def test_file_attack_over_http_finds_the_fault_and_reproduces_it(tmp_path: Path)
     select = ("--suite", "security", "--select", "traversal-dotdot")
     kept = ("--json", str(report), "--scripts", str(scripts))
 
-    done = touchstone("check", *select, *kept, "--http", URL, "--", *fake)
+    done = run_here("check", *select, *kept, "--http", URL, "--", *fake)
 
     assert done.returncode == 1, done.stdout + done.stderr
     [verdict] = json.loads(report.read_text())["verdicts"]
@@ -71,7 +71,7 @@ def test_an_attack_that_compared_nothing_does_not_pass(fake: str, threat: str, w
 def test_server_that_we_did_not_start_gets_no_file_attacks() -> None:
     with serving(mcp()) as server:
         select = ("--suite", "security", "--select", "traversal-dotdot")
-        done = touchstone("check", *select, server.url)
+        done = run_here("check", *select, server.url)
 
     assert done.returncode == 2
     assert "we start" in done.stderr
@@ -129,7 +129,7 @@ def dies_with_a_session() -> Answer:
 def test_unfinished_requests_are_not_blamed_for_a_server_that_is_broken_already() -> None:
     with serving(dies_with_a_session()) as server:
         select = ("--suite", "security", "--select", "http/requests", "--accept-unbound")
-        done = touchstone("check", *select, server.url)
+        done = run_here("check", *select, server.url)
 
     said = " ".join(done.stdout.split())
     assert "48 unfinished" not in said
@@ -151,7 +151,7 @@ def serves_one_client() -> Answer:
 def test_server_that_serves_one_client_is_called_so() -> None:
     with serving(serves_one_client()) as server:
         select = ("--suite", "security", "--select", "callers-guessed", "--accept-unbound")
-        done = touchstone("check", *select, server.url)
+        done = run_here("check", *select, server.url)
 
     assert done.returncode == 2
     assert "the server serves one client only: HTTP 500" in " ".join(done.stdout.split())

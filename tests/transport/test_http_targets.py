@@ -38,7 +38,7 @@ from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.reply import Reply
 from tests.bridge_client import TOY
 from tests.cases import cases
-from tests.commands import CHECKOUT, Done, ran, touchstone
+from tests.commands import CHECKOUT, Done, ran, run_here
 from tests.http_canned import Answer, fixed, mcp, message_of, response, serving
 from tests.runs import learning
 
@@ -54,7 +54,7 @@ def only(*words: str) -> Settings:
 
 
 def check(*words: str, **env: str) -> Done:
-    return touchstone("check", *words, cwd=CHECKOUT, **env)
+    return run_here("check", *words, cwd=CHECKOUT, **env)
 
 
 def test_url_names_a_server_that_runs() -> None:
@@ -221,7 +221,7 @@ def test_starting_configuration_names_the_url() -> None:
 
 
 def test_bridge_refuses_a_server_that_speaks_http() -> None:
-    done = touchstone("bridge", "http://127.0.0.1:9/")
+    done = run_here("bridge", "http://127.0.0.1:9/")
 
     assert done.returncode == 2
     assert "speaks HTTP already" in done.stderr
