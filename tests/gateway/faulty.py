@@ -274,6 +274,19 @@ class SwapsIds(Gateway):
         yield message
 
 
+class KnowsResources(Gateway):
+    """Answers by itself that a resource does not exist, which is no fault."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Answer in place of the server."""
+        uri = message.get("params", {}).get("uri")
+        if uri == "test://upstream/none":
+            error = {"code": -32002, "message": "Resource not found", "data": {"uri": uri}}
+            self.tell_client({"jsonrpc": "2.0", "id": message["id"], "error": error})
+        else:
+            yield message
+
+
 class AnswersTwice(Gateway):
     """Answers a call twice."""
 
@@ -584,6 +597,7 @@ FAULTS: dict[str, type[Gateway]] = {
     "late-progress": LateProgress,
     "holds-progress": HoldsProgress,
     "swaps-ids": SwapsIds,
+    "knows-resources": KnowsResources,
     "answers-twice": AnswersTwice,
     "calls-twice": CallsTwice,
     "refuses-large": RefusesLarge,

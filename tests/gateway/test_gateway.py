@@ -334,6 +334,12 @@ def test_a_changed_text_is_a_finding(form: str, contents_alone: None) -> None:
     assert clauses & {*broken(judged(faulty(f"normalizes {form}")))}
 
 
+def test_a_gateway_may_know_which_resources_exist(contents_alone: None) -> None:
+    del contents_alone
+
+    assert broken(judged(faulty("knows-resources"))) == {}
+
+
 def test_a_gateway_may_have_other_uris(contents_alone: None) -> None:
     del contents_alone
     expects = "uris=gw+{uri}"
