@@ -11,14 +11,19 @@ async function sdk2(main) {
 
 async function sdk1() {
   const home = "@modelcontextprotocol/sdk";
-  const parts = ["client/index.js", "client/stdio.js", "client/streamableHttp.js", "types.js"];
-  const [main, stdio, http, types] = await Promise.all(parts.map((one) => import(`${home}/${one}`)));
+  const parts = [
+    "client/index.js", "client/stdio.js", "client/streamableHttp.js", "client/auth-extensions.js",
+    "types.js",
+  ];
+  const [main, stdio, http, auth, types] = await Promise.all(
+    parts.map((one) => import(`${home}/${one}`)),
+  );
   const schemas = {
     "roots/list": types.ListRootsRequestSchema,
     "sampling/createMessage": types.CreateMessageRequestSchema,
     "elicitation/create": types.ElicitRequestSchema,
   };
-  return { ...main, ...stdio, ...http, schemas, options: {} };
+  return { ...main, ...stdio, ...http, ...auth, schemas, options: {} };
 }
 
 const can = { roots: { listChanged: true }, sampling: {}, elicitation: {} };
@@ -38,11 +43,12 @@ answer("elicitation/create", (request) => {
 // Keeps tokens in memory, and follows redirects in place of a browser.
 const memory = {};
 // A client that an issuer knows already; STEPS_ISSUER binds it to that.
-const { client_id, client_secret } = known;
+const { client_id, client_secret, private_key_pem, signing_algorithm } = known;
 if (client_id) memory.client = { client_id, client_secret };
 if (client_id && process.env.STEPS_ISSUER) memory.client.issuer = issuer;
 const machine = grant_type === "client_credentials";
-const authProvider = {
+const signing = { clientId: client_id, privateKey: private_key_pem, algorithm: signing_algorithm };
+const authProvider = private_key_pem ? new sdk.PrivateKeyJwtProvider(signing) : {
   redirectUrl: machine ? undefined : "http://localhost:3000/back",
   clientMetadata: { client_name: "steps", redirect_uris: ["http://localhost:3000/back"] },
   ...(machine && { prepareTokenRequest: () => new URLSearchParams({ grant_type }) }),
