@@ -90,6 +90,13 @@ def test_a_client_that_shows_itself_almost_as_it_should_gets_a_warning(
     assert found[clause] is Outcome.WARN
 
 
+def test_two_calls_at_a_time_may_arrive_in_another_order(tmp_path: Path) -> None:
+    found = outcomes(Mutant("", "order", habits="hurries"), tmp_path)
+
+    assert broken(found) == set()
+    assert found["client-answers-by-id"] is Outcome.PASS
+
+
 def test_a_client_may_log_in_for_each_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

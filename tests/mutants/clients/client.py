@@ -73,6 +73,7 @@ class Mutant:
             schemas name; is "dual" and asks a legacy server for 2026-07-28 first; "keys" its
             fallback to the error -32601; "skips" an empty cursor; "stops" at the first page;
             "repeats" the last one; "caches" the first list; "crosses" the results of two calls;
+            "hurries" with the second one of two calls;
             "stays" without a server that exited; is "deaf" to its standard error.
         last: bytes that it writes before the end.
         event: an event before the end of its input.
@@ -231,7 +232,8 @@ class Client:
     def _together(self, steps: list[Json]) -> None:
         """Call several tools, and read the answers by their ids."""
         sent = []
-        for one in steps:
+        hurries = "hurries" in self._habits
+        for one in reversed(steps) if hurries else steps:
             given = {"name": one["call"], "arguments": {k: one[k] for k in ("a", "b")}}
             params = self._described(given)
             sent.append(self._say({"id": self._next(), "method": "tools/call", "params": params}))
@@ -239,7 +241,7 @@ class Client:
         while len(found) < len(sent):
             message = json.loads(self._line())
             found[message["id"]] = message["result"]["content"][0]["text"]
-        self._results = [found[one] for one in sent]
+        self._results = [found[one] for one in (reversed(sent) if hurries else sent)]
 
     def _answer(self, request: Json) -> Json:
         url = request.get("params", {}).get("mode") == "url"
