@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.connection.server_profile import ServerProfile
 from mcp_touchstone.discovery.recon import SINGLE
@@ -22,6 +23,8 @@ pytestmark = [
 ]
 
 SELECTED = ("jsonrpc", "lifecycle", "ping", "tools", "stdio")
+REVISIONS = (rev.ALL[0], rev.LATEST_LEGACY)
+"""Two are enough for two processes at a time; all are in the test of recon."""
 
 
 def target(folder: Path, kind: str) -> Target:
@@ -31,7 +34,7 @@ def target(folder: Path, kind: str) -> Target:
 
 
 def judged(folder: Path, kind: str, *, jobs: int = 0) -> tuple[Run, ServerProfile]:
-    choice = Choice(select=SELECTED, examples=0, jobs=jobs)
+    choice = Choice(select=SELECTED, revisions=REVISIONS, examples=0, jobs=jobs)
     return learning(target(folder, kind), load(), choice)
 
 
