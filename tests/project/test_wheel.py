@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -32,17 +33,19 @@ def environment(folder: Path, *packages: str) -> str:
     run(sys.executable, "-m", "venv", "--without-pip", str(folder / "env"), cwd=folder)
     below = "Scripts/python.exe" if sys.platform == "win32" else "bin/python"
     python = str(folder / "env" / below)
-    pip = (sys.executable, "-m", "pip", "--python", python, "install", "-q")
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-compile")
     run(*pip, *packages, cwd=folder)
     return python
 
 
 @pytest.fixture(scope="session")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the sdist, then the wheel from it, in an environment of its own."""
+    """Build the sdist, then the wheel from it, in an environment with what the build requires."""
     folder = tmp_path_factory.mktemp("dist")
-    python = environment(folder, "build")
-    run(python, "-m", "build", "--outdir", str(folder / "out"), str(ROOT), cwd=folder)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    python = environment(folder, "build", *project["build-system"]["requires"])
+    words = ("--no-isolation", "--outdir", str(folder / "out"), str(ROOT))
+    run(python, "-m", "build", *words, cwd=folder)
     return folder / "out"
 
 
