@@ -269,6 +269,9 @@ def _prepare() -> None:
     for part in pkgutil.walk_packages(_module("reference_server").__path__, "reference_server."):
         if part.name not in WORKERS:
             _module(part.name)
+    # A list of tools starts the worker of scripts early. That takes longer than most conversations
+    # of the tests, and few of them send a script. The first script starts it as well.
+    _module("reference_server.features.cedarscript.engine").Engine.warm = lambda _engine: None
     for script in SCRIPTS:
         path = Path(script[-1])
         _RUN[script] = partial(_script, compile(path.read_bytes(), path, "exec"))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from mcp_touchstone.bindings.binding import Bindings
 from mcp_touchstone.catalog.attack_level import tiers
@@ -66,7 +67,11 @@ def attacked(name: str, select: tuple[str, ...] = (), sandbox: Method | None = N
     wanted = {row.tier for row in rows if isinstance(row, Threat)}
     asked = (*fake.tiers, *sorted(wanted))
     target = replace(target_of(name), method=sandbox)
-    return judge(target, registry, Choice(select=select, jobs=1, tiers=tiers(asked)))
+    # A fake that backtracks uses a whole core as long as the attack waits for it.
+    matchers = attack_file("protocol.matchers")
+    patience = 2.0 if "matchers-backtrack" in fake.trips else matchers.PATIENCE
+    with patch.object(matchers, "PATIENCE", patience):
+        return judge(target, registry, Choice(select=select, jobs=1, tiers=tiers(asked)))
 
 
 def tripped(run: Run) -> dict[str, str]:

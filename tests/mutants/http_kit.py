@@ -1,7 +1,7 @@
 """The parts of HTTP mutants: our own HTTP server with one rule broken, in front of a process.
 
-An HTTP mutant is a subclass of the endpoint that overrides its methods. Behind it runs the
-reference server, or a mutant of stdio. Run one by hand: ``python tests/mutants --http PORT NAME``.
+An HTTP mutant is a subclass of the endpoint that overrides its methods. Behind it runs a mutant of
+stdio. Run one by hand: ``python tests/mutants --http PORT NAME``.
 """
 
 import os
@@ -40,7 +40,7 @@ class HttpFault(ClientConnection):
     """Our HTTP server; a subclass overrides a method.
 
     Attributes:
-        behind: name of the mutant of stdio behind it; empty for the reference server.
+        behind: name of the mutant of stdio behind it; by default one without a fault.
         headers_sent: headers of our requests, and variables with their values.
         listens_on: address.
         received: body of the request.
@@ -48,7 +48,7 @@ class HttpFault(ClientConnection):
     """
 
     over_http: ClassVar[bool] = True
-    behind: ClassVar[str] = ""
+    behind: ClassVar[str] = "SaysNothingWrong"
     headers_sent: ClassVar[dict[str, str]] = {}
 
     listens_on: ClassVar[str] = HOST
@@ -126,13 +126,20 @@ def meta_version(message: dict[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
+class _Launch(Launch):
+    """Leaves the search for strays to the run that judges the mutant: it looks at all processes."""
+
+    def sweep(self) -> int:
+        return 0
+
+
 def serve(endpoint: type[ClientConnection], command: tuple[str, ...], port: int) -> int:
     """Serve a process over HTTP with this endpoint, until SIGTERM or SIGINT."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
     over = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: over.set())
-    launch = Launch(command=command, env=env)
+    launch = _Launch(command=command, env=env)
     host = getattr(endpoint, "listens_on", HOST)
     with Listener(launch, port=port, most=SESSIONS, startup=STARTUP, host=host) as listener:
         listener.RequestHandlerClass = endpoint
@@ -147,7 +154,5 @@ def run(name: str, fault: type[Any], port: int, root: str) -> int:
     here = str(Path(__file__).with_name("__main__.py").parent)
     http = getattr(fault, "over_http", False)
     behind = fault.behind if http else name
-    command: tuple[str, ...] = (sys.executable, here, behind, root)
-    if not behind:
-        command = (sys.executable, "-m", "reference_server", "--root", root)
+    command = (sys.executable, here, behind, root)
     return serve(fault if http else ClientConnection, command, port)

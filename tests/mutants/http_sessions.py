@@ -326,7 +326,7 @@ class IssuesAnIdPerRequest(WithoutHandshake):
 controls(of=IssuesAnIdPerRequest, revision=MODERN)(
     IssuesIdsInBothEras=has(
         "Speaks revisions with a handshake too, and issues a session id with each answer.",
-        behind="",
+        behind="SaysNothingWrong",
     )
 )
 

@@ -96,11 +96,26 @@ def sweep(mark: str) -> int:
     """
     found = _end_adopted() if _adopting.is_set() else 0
     own = os.getpid()
-    for process in everybody():
-        try:
-            if process.pid != own and process.environ().get(MARK) == mark:
+    for pid in _with_environment(f"{MARK}={mark}"):
+        with contextlib.suppress(psutil.Error, OSError):
+            process = psutil.Process(pid)
+            if pid != own and process.environ().get(MARK) == mark:
                 process.kill()
                 found += 1
-        except (psutil.Error, OSError):
-            continue
     return found
+
+
+def _with_environment(entry: str) -> Iterable[int]:
+    """Yield the processes that may have an entry in their environment.
+
+    On Linux the bytes of an environment are searched first: to read all of them as texts takes as
+    long as a tenth of a short run.
+    """
+    for pid in psutil.pids():
+        if sys.platform == "linux":
+            try:
+                if os.fsencode(entry) not in Path(f"/proc/{pid}/environ").read_bytes():
+                    continue
+            except OSError:
+                continue
+        yield pid
