@@ -373,7 +373,7 @@ class KnowsOnlyPlainPings(HttpFault):
             super()._post(line, messages)
 
 
-class KnowsNoPing(HttpFault):
+class AnswersNoPing(HttpFault):
     """Answers each ping with -32601."""
 
     def _post(self, line: bytes, messages: Any) -> None:
@@ -387,6 +387,6 @@ controls(
     "sessions-other-clients",
     "headers-version-absent",
     "endpoint-accept-forms",
-    of=KnowsNoPing,
+    of=AnswersNoPing,
     revision=LEGACY,
 )(ServesSessionsWithoutPings="Answers each ping in a session with -32601.")
