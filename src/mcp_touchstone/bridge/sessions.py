@@ -69,6 +69,7 @@ class BridgeSession:
         self._exchanges = Exchanges()
         self._questions: dict[Any, HttpExchange | None] = {}
         self._finished: deque[HttpExchange] = deque(maxlen=RESUMED)
+        self._finishing = threading.Lock()
         self._log = launch.log
         self._child = launch.begin(self._hear, self._lost)
 
@@ -110,15 +111,16 @@ class BridgeSession:
             if isinstance(one, dict):
                 self._take_note(one)
         if exchange is not None:
-            self._finished.append(exchange)
-            self._forget()
+            self._keep(exchange)
         return exchange
 
-    def _forget(self) -> None:
-        """Drop the oldest streams that could be resumed, if they are too large."""
-        size = sum(one.size for one in self._finished)
-        while size > REPLAYED and len(self._finished) > 1:
-            size -= self._finished.popleft().size
+    def _keep(self, exchange: HttpExchange) -> None:
+        """Keep a stream that can be resumed; drop the oldest ones if all are too large."""
+        with self._finishing:
+            self._finished.append(exchange)
+            size = sum(one.size for one in self._finished)
+            while size > REPLAYED and len(self._finished) > 1:
+                size -= self._finished.popleft().size
 
     def open(self, exchange: HttpExchange) -> None:
         """Store the revision from the answer to ``initialize``; none if it is no result."""

@@ -159,6 +159,7 @@ class SharedProcess:
         self._numbers = itertools.count(1)
         self._exchanges = Exchanges()
         self._parameters = Parameters()
+        # A search in a deque fails if another thread appends; a copy is made in one step.
         self._taken_back: deque[int] = deque(maxlen=REMEMBERED)
         self._learning = threading.Lock()
         self._log = launch.log
@@ -275,7 +276,7 @@ class SharedProcess:
     def _answered(self, message: dict[str, Any]) -> None:
         key = id_key(message.get("id"))
         exchange = self._exchanges.waiting_for(key)
-        if exchange is None and message.get("id") in self._taken_back:
+        if exchange is None and message.get("id") in list(self._taken_back):
             return
         if exchange is None:
             self._log(f"the server answered a request that was not sent: {brief(message)}")
@@ -309,7 +310,7 @@ class SharedProcess:
             exchange = self._likeliest(message["method"])
         if exchange is None:
             named = meta.get(SUBSCRIPTION, params.get("progressToken"))
-            if named not in self._taken_back:  # otherwise it was sent before that
+            if named not in list(self._taken_back):  # otherwise it was sent before that
                 self._log(f"the server said what belongs to no request: {brief(message)}")
         else:
             exchange.put(encode({**message, "params": params} if params else message)[:-1])
