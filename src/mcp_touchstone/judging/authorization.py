@@ -19,6 +19,7 @@ KINDS: Final = {
         ("challenge", "more", "path", "place", "redirect_uri", "request", "version"), str
     ),
     **dict.fromkeys(("method", "resource", "response_type", "scope", "tenant", "token"), str),
+    "client_id": str,
     **dict.fromkeys(
         ("bearer", "code", "defaults", "documents", "foreign", "known", "offered"), bool
     ),
@@ -30,6 +31,9 @@ KINDS: Final = {
     "status": int,
     "verified": bool,
 }
+TEXTS: Final = ("metadata", "methods", "places", "response", "scopes", "sent")
+"""The lists that have texts only."""
+
 REQUIRED: Final = {
     "server": ("resource", "place", "scope", "more", "foreign", "defaults"),
     "document": ("path", "version"),
@@ -55,10 +59,17 @@ def facts(record: Record, *places: str) -> list[Fact]:
             place, _, text = entry.text.removeprefix(Happened.AUTHORIZATION).partition(" ")
             noted = loads(text)
             known = isinstance(noted, dict) and noted.keys() >= {*REQUIRED.get(place, ("",))}
-            if known and all(isinstance(noted[n], KINDS[n]) for n in noted.keys() & KINDS):
+            if known and all(_is_ours(name, value) for name, value in noted.items()):
                 found.append((entry.n, place, noted))
     is_ours = any(place == "server" for _, place, _ in found)
     return [one for one in found if is_ours and (not places or one[1] in places)]
+
+
+def _is_ours(name: str, value: Any) -> bool:
+    """Return whether our server may note this value of a fact."""
+    kind: type = KINDS.get(name, object)
+    texts = value if name in TEXTS and isinstance(value, list) else ()
+    return isinstance(value, kind) and all(isinstance(one, str) for one in texts)
 
 
 def asked(record: Record) -> dict[str, Any]:

@@ -111,7 +111,11 @@ def _with_environment(entry: str) -> Iterable[int]:
     On Linux the bytes of an environment are searched first: to read all of them as texts takes as
     long as a tenth of a short run.
     """
-    for pid in psutil.pids():
+    try:
+        pids = psutil.pids()
+    except (psutil.Error, OSError, IndexError):  # the last two if there is no /proc
+        return
+    for pid in pids:
         if sys.platform == "linux":
             try:
                 if os.fsencode(entry) not in Path(f"/proc/{pid}/environ").read_bytes():
