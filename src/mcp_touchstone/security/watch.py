@@ -13,6 +13,7 @@ from typing import Final
 from mcp_touchstone.bindings.canary import NAME_MARK
 from mcp_touchstone.bindings.observed import MOST, Observed
 from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.runtime.scratch import KEPT_FROM_HOME
 from mcp_touchstone.security.fixture_tree import FixtureTree
 from mcp_touchstone.security.name_server import NameServer
 from mcp_touchstone.security.payload import CANARY
@@ -28,8 +29,10 @@ RESOLVER: Final = Path("/etc/resolv.conf")
 PATIENCE: Final = 5.0
 """Seconds to wait for the start of a process in its sandbox."""
 
-OWN: Final = re.compile(rf"{NAME_MARK}|{CANARY}|\.(npm|cache/(node|uv|pip)|mcp-touchstone)(/|$)")
-"""Files in the home of a server that are ours, or caches of launchers."""
+_LAUNCHERS: Final = "|".join(map(re.escape, [*KEPT_FROM_HOME.values(), ".cache/node"]))
+
+OWN: Final = re.compile(rf"{NAME_MARK}|{CANARY}|^({_LAUNCHERS}|\.mcp-touchstone)(/|$)")
+"""Files in the home of a server that are ours, or of launchers such as npx and uvx."""
 
 
 class Watch:
