@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_touchstone.suite import LISTS, Seen, ambient, brief, gateways, second
+from mcp_touchstone.suite import LISTS, Seen, ambient, brief, gateways, list_in, second, value_in
 
 METHODS: Final = {"prompt": "prompts/get", "resource": "resources/read"}
 """Step -> the method of a request that only it sends."""
@@ -19,9 +19,18 @@ def uses_two_servers(talk: gateways.ExchangeTalk) -> None:
     echo = {"name": f"{beginning}echo", "arguments": {"text": "second", "mark": "second"}}
     talk.ask("second", "tools/call", echo)
     talk.ask("prompt", "prompts/get", {"name": f"{beginning}bare"})
-    talk.ask("resource", "resources/read", {"uri": second.PLACE})
+    talk.ask("resource", "resources/read", {"uri": _listed(talk)})
     talk.ask("leave", "tools/call", {"name": f"{beginning}leave"})
     talk.call("still", "echo", text="still", mark="still")
+
+
+def _listed(talk: gateways.ExchangeTalk) -> str:
+    """Return the URI under which the gateway lists the resource of the second server."""
+    items = list_in(talk.steps["resources"].result, "resources")
+    uris = (
+        value_in(one, "uri") for one in items if value_in(one, "name") == f"{second.SECOND}text"
+    )
+    return next((uri for uri in uris if isinstance(uri, str)), second.PLACE)
 
 
 @ambient("gateway-servers-listed", "gateway-servers-routed", "gateway-servers-apart", of="servers")

@@ -1,6 +1,7 @@
 """A gateway that joins two servers: ``joining.py FAULT [PREFIX PREFIX] -- COMMAND --and COMMAND``.
 
-Its fault is ``none``, or what it does wrong with the second server.
+Its fault is ``none``, or what it does wrong with the second server; ``uris`` is none: it lists the
+resources of that under other URIs.
 """
 
 import itertools
@@ -19,6 +20,9 @@ LISTS = {
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
 }
+
+
+OTHER = "second+"
 
 
 class Server:
@@ -76,9 +80,15 @@ def answered(servers: list[Server], fault: str, message: Json) -> Json:
     method, params = message["method"], message.get("params", {})
     if method in LISTS and "cursor" not in params:
         answer, more = first.whole(message), second.whole(message)
+        if fault == "uris" and method == "resources/list":
+            for one in more["result"]["resources"]:
+                one["uri"] = OTHER + one["uri"]
         if fault != "lists-one":
             answer["result"][LISTS[method]] += more["result"][LISTS[method]]
         return answer
+    if fault == "uris" and str(params.get("uri", "")).startswith(OTHER):
+        params = {**params, "uri": params["uri"].removeprefix(OTHER)}
+        return second.ask({**message, "params": params})
     name = str(params.get("name", ""))
     ours = [one for one in servers if one.prefix and name.startswith(one.prefix)]
     is_second = name.startswith("second-") or str(params.get("uri", "")).startswith("test://second")

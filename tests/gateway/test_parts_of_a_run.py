@@ -81,8 +81,11 @@ def test_a_rule_reads_exchanges_that_exist() -> None:
     [
         ("hides=fale", "'hides=fale': 'fale' is none of everything, fail, "),
         ("drops=log", "'drops=log': 'log' is none of tools, prompts, resources, completions, "),
+        ("uris=gw", "'uris=gw' has neither {uri} once, nor {scheme} and {rest}"),
+        ("uris={uri}{uri}", "'uris={uri}{uri}' has neither {uri} once, nor {scheme} and {rest}"),
+        ("uris={scheme}", "'uris={scheme}' has neither {uri} once, nor {scheme} and {rest}"),
     ],
 )
-def test_a_gateway_can_only_hide_what_our_server_has(word: str, why: str) -> None:
+def test_a_wrong_expectation_is_named(word: str, why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(why)):
         Expected.read((word,))

@@ -113,10 +113,11 @@ def test_a_gateway_that_joins_servers_breaks_its_rule_and_no_other(exchange: str
 def test_a_good_gateway_that_joins_servers_breaks_no_rule(exchange: str) -> None:
     plain = judged(joining("none"))
     prefixed = judged(joining("none", "a__", "b__"), "prefix=a__", "prefix=b__")
+    other_uris = judged(joining("uris"))
 
     assert exchange == "servers"
-    assert broken(plain) == broken(prefixed) == {}
-    for run in (plain, prefixed):
+    for run in (plain, prefixed, other_uris):
+        assert broken(run) == {}
         assert {*SERVERS} <= {v.clause.id for v in run.of(Outcome.PASS)}
 
 

@@ -79,6 +79,9 @@ KINDS: Final = ("prefix", "uris", "hides", "adds", "drops", "revision")
 PLACES: Final = re.compile(r"\{(?:uri|scheme|rest)\}")
 """The places for a URI of our server in that of a gateway."""
 
+FORMS: Final = (["{uri}"], ["{rest}", "{scheme}"])
+"""The places that one text has."""
+
 URIS: Final = ("uri", "uriTemplate")
 """Members with the URI of a resource."""
 
@@ -156,8 +159,8 @@ class Expected:
                 raise ValueError(f"{word!r} is none of {known}, transparent")
             elif name in KNOWN and value not in KNOWN[name]:
                 raise ValueError(f"{word!r}: {value!r} is none of {', '.join(KNOWN[name])}")
-            elif name == "uris" and not PLACES.search(value):
-                raise ValueError(f"{word!r} has no {{uri}}, and no {{scheme}} and {{rest}}")
+            elif name == "uris" and sorted(PLACES.findall(value)) not in FORMS:
+                raise ValueError(f"{word!r} has neither {{uri}} once, nor {{scheme}} and {{rest}}")
             elif name == "prefix" and found.prefix:
                 found = replace(found, further=(*found.further, value))
             elif name in {"prefix", "uris", "revision"}:
