@@ -59,14 +59,15 @@ def host(tmp_path: Path) -> Path:
     return top
 
 
-def digest(folder: Path) -> str:
-    """Return a digest of all names, modes, times and contents below a folder."""
-    made = hashlib.sha256()
+def facts(folder: Path) -> dict[str, tuple[int, int, int, str]]:
+    """Return the mode, time, number and digest of all that a folder has, and of the folder."""
+    found = {}
     for path in sorted([folder, *folder.rglob("*")]):
         known = path.lstat()
         data = path.read_bytes() if path.is_file() else b""
-        made.update(f"{path} {known.st_mode} {known.st_mtime_ns} {known.st_ino}\n".encode() + data)
-    return made.hexdigest()
+        made = hashlib.sha256(data).hexdigest()
+        found[str(path)] = (known.st_mode, known.st_mtime_ns, known.st_ino, made)
+    return found
 
 
 def swapping(how: str, host: Path, sandbox: Method | None) -> Target:
@@ -101,14 +102,14 @@ def test_run_leaves_the_files_of_the_user(host: Path, sandbox: str, how: str, su
     if method is not None and (why := probe(method)):
         pytest.skip(why)
     levels = tuple(Tier) if method else LEVELS  # commands only in a sandbox
-    before = digest(host)
+    before = facts(host)
 
     target = swapping(how, host, method)
     # Our code reaches files in the same way in every revision; attacks run in one anyway.
     choice = Choice(tiers=tiers(levels), revisions=(rev.LATEST_LEGACY,))
     run, profile = learning(target, load(suite), choice)
 
-    assert digest(host) == before
+    assert facts(host) == before
     for text in said(run):
         assert PRECIOUS not in text
     if suite == SECURITY and how == "inside":  # the tools are found, so all attacks run
@@ -121,7 +122,7 @@ def test_run_leaves_the_files_of_the_user(host: Path, sandbox: str, how: str, su
 def test_command_leaves_the_files_of_the_user(
     host: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
-    before = digest(host)
+    before = facts(host)
     own = reference()
     command = (
         sys.executable,
@@ -137,7 +138,7 @@ def test_command_leaves_the_files_of_the_user(
 
     main([*named, "--sandbox", "off", *env, "--", *command])
 
-    assert digest(host) == before
+    assert facts(host) == before
     assert PRECIOUS not in "".join(capfd.readouterr())
     for path in (tmp_path / "golden").rglob("*.json"):
         assert PRECIOUS not in path.read_text(encoding="utf-8")
