@@ -12,7 +12,7 @@ from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gateway import check, scene
 from mcp_touchstone.judging import gateways
-from mcp_touchstone.judging.gateways import Expected
+from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.results.run import Conclusion, Run
 from mcp_touchstone.results.verdict import Outcome
 

@@ -9,7 +9,8 @@ from mcp_touchstone.catalog.loader import GATEWAYS, load
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gateway import check
-from mcp_touchstone.judging.gateways import ExchangeStep, ExchangeTalk, Expected, Held, Pair
+from mcp_touchstone.judging.expected import Expected
+from mcp_touchstone.judging.gateways import ExchangeStep, ExchangeTalk, Held, Pair
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.transcript import Transcript
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mcp_touchstone.catalog.loader import GATEWAYS, load
-from mcp_touchstone.judging.gateways import Expected
+from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.results.run import Conclusion
 from mcp_touchstone.results.verdict import Outcome
 from tests.gateway import test_gateway

@@ -70,7 +70,7 @@ def fail_on(*words: str) -> str:
 
 def expectation(word: str) -> str:
     """Check what a gateway is meant to change; return the word."""
-    from mcp_touchstone.judging.gateways import Expected  # noqa: PLC0415  (only if it is read)
+    from mcp_touchstone.judging.expected import Expected  # noqa: PLC0415  (only if it is read)
 
     Expected.read((word,))
     return word
