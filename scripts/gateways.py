@@ -19,7 +19,7 @@ BEGIN: Final = "<!-- begin of the table: scripts/gateways.py writes it -->"
 END: Final = "<!-- end of the table -->"
 MARKS: Final = {"pass": "", "unseen": "not seen", "fail": "FAIL", "broken": "?"}
 """Outcome -> its mark; the others are their own."""
-UNTOLD: Final = frozenset(
+LEFT_OUT: Final = frozenset(
     f"gateway-{name}"
     for name in (
         "answers-own",
@@ -33,7 +33,7 @@ UNTOLD: Final = frozenset(
         "users-list",
     )
 )
-"""Clauses whose breach lets somebody in: that is for the authors of a gateway, and for no table."""
+"""Clauses whose breach lets an attacker in: the table leaves them out, authors are told first."""
 
 RANKS: Final = ("fail", "broken", "warn", "note", "pass", "unseen")
 """The outcomes, the gravest first."""
@@ -42,11 +42,11 @@ RANKS: Final = ("fail", "broken", "warn", "note", "pass", "unseen")
 def distilled(name: str, command: str, report: dict[str, Any]) -> dict[str, Any]:
     """Return the row of a report: the gravest outcome of each clause, in all revisions judged."""
     verdicts: dict[str, str] = {}
-    told = [one for one in report["verdicts"] if one["clause"] not in UNTOLD]
-    for one in told:
+    shown = [one for one in report["verdicts"] if one["clause"] not in LEFT_OUT]
+    for one in shown:
         known = verdicts.get(one["clause"], one["outcome"])
         verdicts[one["clause"]] = min(known, one["outcome"], key=RANKS.index)
-    revisions = sorted({str(one["revision"]) for one in told})
+    revisions = sorted({str(one["revision"]) for one in shown})
     return {
         "name": name,
         "command": command,

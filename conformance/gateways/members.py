@@ -27,7 +27,7 @@ METHODS: Final = {
 
 TOOLS: Final = ("everything", "fail", "nothing")
 NAMES: Final = ("name", "uri")
-"""Params that name what is asked for."""
+"""The param of a request that has the name or the URI of an item."""
 
 ERRORS: Final = ("refuse", "no-tool", "no-method", "no-resource", "no-cursor")
 

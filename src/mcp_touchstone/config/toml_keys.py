@@ -74,7 +74,7 @@ KEYS: Final[Mapping[str, Option]] = {
 """All keys of a target. ``from`` and ``server`` name a client's file and a server in it."""
 
 OTHERS: Final = ("client", "gateway")
-"""Keys with the command of what is judged beside a server, or in its place."""
+"""Keys whose value is the command of a client or of a gateway."""
 
 _SOURCES: Final = ("command", "from", "server")
 _MERGED: Final = ("env", "header", "call", "prompt", "bindings")

@@ -255,7 +255,7 @@ def _meet(
         if revision in connections
     }
     profile.spoken |= {revision: _result(read) for revision, read in lists.items()}
-    _take(profile, _untold_id(profile, connections))
+    _take(profile, _missing_session_id(profile, connections))
 
 
 def _take(profile: _Draft, found: Diagnosis | None) -> None:
@@ -267,7 +267,7 @@ def _take(profile: _Draft, found: Diagnosis | None) -> None:
         profile.refused[found.revision] = Reply(found.asked, why=found.actual)
 
 
-def _untold_id(profile: _Draft, connections: Mapping[str, Connection]) -> Diagnosis | None:
+def _missing_session_id(profile: _Draft, connections: Mapping[str, Connection]) -> Diagnosis | None:
     """Find a server that refuses each request without a session id, and has given none.
 
     It does so in all its revisions: otherwise the clause fails in those where it does.

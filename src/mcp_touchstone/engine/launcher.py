@@ -176,8 +176,10 @@ def sandbox_in(target: Target, world: World, env: Mapping[str, str]) -> Sandbox 
     if target.method is None:
         return None
     command = (*target.starts, *target.command_in(world.root))
+    # The sandbox has a copy of a folder that the command names. What is in these changes while the
+    # server runs, so the sandbox has the folders themselves.
     for place in target.places:
-        command = tuple(word.replace(str(place), "") for word in command)  # it is no copy
+        command = tuple(word.replace(str(place), "") for word in command)
     found = sandbox_for(
         target.method,
         command,

@@ -60,7 +60,7 @@ PLAIN: Final = ("client_id", "grant_type", "redirect_uri", "resource", "scope")
 """Parameters of requests that are no secrets."""
 
 SECRETS: Final = ("client_assertion", "client_secret", "code", "code_verifier", "refresh_token")
-"""Parameters of token requests whose names alone are told."""
+"""Parameters of token requests of which only the names are noted."""
 
 BASIC, POST, JWT = "client_secret_basic", "client_secret_post", "private_key_jwt"
 PUBLIC: Final = "none"
@@ -75,7 +75,7 @@ DOCUMENTS: Final = "client_id_metadata_document_supported"
 
 ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 EXCHANGED: Final = ("audience", "requested_token_type", "subject_token_type")
-"""Parameters of a token exchange that are told."""
+"""Parameters of a token exchange whose values are noted."""
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-\"$-~]{1,2000}")
 """A URI without a fragment (OAuth 2.1, section 2.3)."""
