@@ -24,7 +24,7 @@ from tests.cases import cases
 from tests.commands import run_here
 from tests.conftest import HERE
 from tests.fakes.matrix import attack_file, attacked
-from tests.http_canned import Answer, mcp, response, serving
+from tests.http_canned import Answer, fixed, mcp, response, serving
 
 URL = "http://127.0.0.1:{port}/mcp"
 BRIDGE = (sys.executable, "-m", "mcp_touchstone", "bridge", "--port", "{port}", "--")
@@ -115,13 +115,14 @@ def dies_with_a_session() -> Answer:
     ended: list[bytes] = []
 
     def write(connection: socket.socket, request: bytes) -> None:
+        answer = mcp(session="one")
         if ended:
-            connection.sendall(response("500 Internal Server Error", "text/plain", b"no"))
-        else:
-            mcp(session="one")(connection, request)
+            answer = fixed(response("500 Internal Server Error", "text/plain", b"no"))
+        # noted before the answer: the next request may come while this thread still waits
         attacked.extend([request] * (b"touchstone\\r\\n" in request))
         if attacked and request.startswith(b"DELETE"):
             ended.append(request)
+        answer(connection, request)
 
     return write
 
