@@ -45,7 +45,10 @@ def _at(exchange: HttpExchange) -> int | None:
 
 
 def _later(record: Record) -> Iterator[tuple[HttpExchange, HttpExchange]]:
-    """Yield the exchange of the accepted initialize with each one that began after its answer."""
+    """Yield the exchange of the accepted initialize with each one that began after its answer.
+
+    Without a last GET that tries the transport of 2024-11-05: it belongs to no session.
+    """
     accepted = clients.acceptance(record)
     if accepted is None:
         return
@@ -54,8 +57,11 @@ def _later(record: Record) -> Iterator[tuple[HttpExchange, HttpExchange]]:
     opening = next((one for one in posts if _answered(record, one) == answer.n), None)
     if opening is None:
         return
-    for exchange in _of(record, "POST", "GET", "DELETE"):
-        if exchange.began >= answer.at:
+    later = [e for e in _of(record, "POST", "GET", "DELETE") if e.began >= answer.at]
+    last = next((e for e in reversed(later) if e.verb != "DELETE"), None)
+    for exchange in later:
+        named = any(map(exchange.said, (SESSION, VERSION, LAST_EVENT)))
+        if named or exchange is not last or exchange.verb != "GET":
             yield opening, exchange
 
 
@@ -388,7 +394,8 @@ def deletes_its_session(record: Record) -> Iterator[Seen]:
     """A client that ends sends DELETE with the session id."""
     opening = next((one for one, _ in _later(record)), None)
     issued = None if opening is None else opening.header(SESSION)
-    over = any(e.status == NOT_FOUND or e.status >= ENDS for e in _of(record, "POST", "GET"))
+    asked = [e for e in _of(record, "POST", "GET") if e.ended is not None and not e.left]
+    over = any(e.status in {0, NOT_FOUND} or e.status >= ENDS for e in asked)
     over |= any(e.status == BARRED for e in _of(record, "POST")[-1:])
     if issued is None or over:
         return

@@ -374,6 +374,37 @@ def test_a_client_names_the_version_that_was_agreed(
     assert outcomes(tmp_path)["client-http-version"] == outcome
 
 
+@cases(("", "pass"), ("post({'id': 3, 'method': 'ping'}, **session).close()", "fail"))
+def test_a_client_that_gives_up_may_try_the_transport_of_2024_11_05(
+    tmp_path: Path, later: str, outcome: str
+) -> None:
+    code = f"""
+post({{"id": 2, "method": "ping"}}, **session).close()
+look = urllib.request.Request(sys.argv[-1], headers={{"Accept": "text/event-stream"}})
+try: urllib.request.urlopen(look)
+except OSError: pass
+{later}
+"""
+    client(tmp_path, TRANSPORT + code, "--http")
+
+    found = outcomes(tmp_path)
+    assert found["client-http-session"] == found["client-http-version"] == outcome
+
+
+@cases(("tools_call", "warn"), ("lost", "unseen"))
+def test_a_session_whose_connection_broke_need_not_be_deleted(
+    tmp_path: Path, scenario: str, outcome: str
+) -> None:
+    code = """
+call = {"name": "add_entry", "arguments": {"a": 2, "b": 3}}
+try: post({"id": 2, "method": "tools/call", "params": call}, **session).close()
+except OSError: pass
+"""
+    assert client(tmp_path, TRANSPORT + code, "--http", scenario=scenario) == 0
+
+    assert outcomes(tmp_path)["client-http-session-deleted"] == outcome
+
+
 def test_credentials_that_follow_a_redirect_are_named(tmp_path: Path) -> None:
     code = "'name': 'add_numbers', 'arguments': {}"
     follow = f"""

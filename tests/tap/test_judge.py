@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.cli import main
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.tap import recording
+from mcp_touchstone.tap.judge import CLIENT, judge
 from mcp_touchstone.tap.recording import Recorder
 from mcp_touchstone.wire.events import Happened, Side
 from mcp_touchstone.wire.framing import Line
@@ -35,6 +37,7 @@ OPENING: list[Any] = [
     },
     {"method": "notifications/initialized"},
 ]
+MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
 
 
 def write(folder: Path, *said: tuple[Side, Any] | str, name: str = "1") -> Path:
@@ -210,8 +213,7 @@ def test_authorization_is_judged_with_the_session_that_a_client_falls_back_to(
     tmp_path: Path,
 ) -> None:
     recorder = Recorder(tmp_path / "1.jsonl", {}, {})
-    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
-    side, message = asked(0, "server/discover", _meta=meta)
+    side, message = asked(0, "server/discover", _meta=MODERN)
     recorder.take(side, _line(message))
     recorder.event(Happened.AUTHORIZATION + "authorize {}")
     recorder.take(side, _line(OPENING[0]))
@@ -220,6 +222,42 @@ def test_authorization_is_judged_with_the_session_that_a_client_falls_back_to(
     part = recording.read(tmp_path / "1.jsonl").fallback
     assert part is not None
     assert [row.side for row in part.rows] == [Side.CLIENT, Side.CLIENT]
+
+
+@cases(
+    ([], "2026-07-28", "fail"),
+    (["2025-11-25"], "2025-11-25", "warn"),
+    (["2025-11-25", "2026-07-28"], "2026-07-28", "fail"),
+)
+def test_a_client_that_only_looks_for_a_token_speaks_what_it_names_elsewhere(
+    tmp_path: Path, names: list[str], revision: str, outcome: str
+) -> None:
+    said = {
+        "2025-11-25": OPENING[0],
+        "2026-07-28": {"id": 1, "method": "server/discover", "params": {"_meta": MODERN}},
+    }
+    for own in names:
+        about = {"scenario": f"named-{own}", "revision": own}
+        recorder = Recorder(tmp_path / f"{own}.jsonl", about, {})
+        recorder.take(Side.CLIENT, _line(said[own]))
+        recorder.close()
+    about = {"url": "http://127.0.0.1:1/mcp", "scenario": "auth-stranger", "revision": "2026-07-28"}
+    recorder = Recorder(tmp_path / "token.jsonl", about, {})
+    offers = dict.fromkeys(("resource", "place", "scope", "more"), "")
+    server = json.dumps({**offers, "foreign": False, "defaults": False, "stranger": True})
+    recorder.event(f"{Happened.AUTHORIZATION}server {server}")
+    token = json.dumps({"client_id": "x", "issuer": 1, "known": False})
+    recorder.event(f"{Happened.AUTHORIZATION}token {token}")
+    recorder.close()
+
+    clause = "client-auth-credentials-bound"
+    run = judge(recording.read_all(tmp_path), CLIENT, Choice(), ("client",))
+
+    (found,) = (v for v in run.verdicts if v.clause.id == clause and v.outcome.name != "UNSEEN")
+    assert (found.revision, found.outcome.value) == (revision, outcome)
+    shown = [f"named-{names[-1]}"] if names else []
+    words = [word for name in ("auth-stranger", *shown) for word in ("--scenario", name)]
+    assert [*found.judgements[0].replay] == words
 
 
 def test_reports_of_one_side_only_are_json(

@@ -19,7 +19,7 @@ from mcp_touchstone.results.run import CaseResult, Execution, PlannedCase, Run, 
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.tap.recording import Recording
-from mcp_touchstone.tap.replay import Replay, replay
+from mcp_touchstone.tap.replay import Replay, named_revision, replay
 from mcp_touchstone.wire.events import Happened, Side
 
 CLIENT: Final = "client"
@@ -47,7 +47,7 @@ def judge(  # noqa: PLR0917  (two callers)
         command: the command of a client that we ran; empty for recordings of others.
     """
     registry = load(SUITES[side])
-    replays = [replay(one) for one in recordings]
+    replays = _replays(recordings)
     url = "" if command else next((one.url for one in recordings), "")
     command = command or next((one.command for one in recordings if one.command), [])
     trouble = trouble or trouble_of(recordings, replays)
@@ -57,8 +57,8 @@ def judge(  # noqa: PLR0917  (two callers)
             one.alone = talks.count(one.source.scenario) <= 1
         replays += _eras(replays)
     for one in replays:
-        name = again[:1] == ("client",) and one.source.about.get("scenario")
-        one.client.repeat_by(("--scenario", str(name)) if name else ())
+        names = (one.source.scenario, one.named_in) if again[:1] == ("client",) else ()
+        one.client.repeat_by(tuple(w for name in names if name for w in ("--scenario", name)))
     results: list[CaseResult] = []
     for revision, transport in itertools.product(rev.ALL, Transport):
         of = [r for r in replays if r.revision == revision and r.transport is transport]
@@ -79,10 +79,27 @@ def judge(  # noqa: PLR0917  (two callers)
     )
 
 
-def broken(recordings: Iterable[Recording], choice: Choice) -> dict[str, set[str]]:
+def _replays(recordings: Sequence[Recording]) -> list[Replay]:
+    """Read recordings of one client.
+
+    One that only looked for a token named no revision. It speaks there what it named elsewhere: the
+    newest revision of our server's era, or else of the other one.
+    """
+    named = [named_revision(one) for one in recordings]
+    shown = {one: source.scenario for one, source in zip(named, recordings, strict=True) if one}
+    found = []
+    for source, revision in zip(recordings, named, strict=True):
+        near = [one for one in shown if rev.is_modern(one) is rev.is_modern(source.told)]
+        other = max(near or shown, default="") if source.told and not revision else ""
+        found.append(replay(source, min(other, source.told) if near else other))
+        found[-1].named_in = shown.get(other, "")
+    return found
+
+
+def broken(recordings: Sequence[Recording], choice: Choice) -> dict[str, set[str]]:
     """Return the rules on clients that the recordings of each scenario break, as they count."""
     registry, found = load(CLIENTS), dict[str, set[str]]()
-    replays = [replay(one) for one in recordings]
+    replays = _replays(recordings)
     for one in (*replays, *_eras(replays)):
         record = one.client_record()
         for case, clauses in _rules(registry, choice, one.revision, one.transport):

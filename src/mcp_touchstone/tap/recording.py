@@ -24,7 +24,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcp_touchstone.catalog.errors import InputError
-from mcp_touchstone.catalog.revision import META, is_modern
+from mcp_touchstone.catalog.revision import ALL, META, is_modern
 from mcp_touchstone.report.text import Masks
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.runtime.input_file import InputFile, parsed
@@ -312,6 +312,12 @@ class Recording:
     def scenario(self) -> str:
         """The scenario that our server played; empty for another server."""
         return str(self.about.get("scenario") or "")
+
+    @property
+    def told(self) -> str:
+        """The revision that we told a client under test; empty for another one."""
+        found = self.about.get("revision")
+        return str(found) if found in ALL else ""
 
     @property
     def probes(self) -> bool:

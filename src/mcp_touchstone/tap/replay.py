@@ -55,6 +55,7 @@ class Replay:
         opening: the answer to initialize or server/discover.
         client_info: name and version of the client.
         alone: whether the client has no other conversation in its scenario.
+        named_in: the scenario in which the client named a revision, if it named none here.
     """
 
     source: Recording
@@ -65,6 +66,7 @@ class Replay:
     opening: Reply = field(default_factory=lambda: Reply(0))
     client_info: dict[str, Any] = field(default_factory=dict)
     alone: bool = True
+    named_in: str = ""
 
     @property
     def transport(self) -> Transport:
@@ -123,9 +125,13 @@ class Replay:
 
 
 def replay(source: Recording, revision: str = "") -> Replay:
-    """Read a recording from both sides, in the revision that was agreed or in another one."""
+    """Read a recording from both sides.
+
+    Args:
+        revision: in which; empty for that which was agreed, or else named, or told to the client.
+    """
     now = [0.0]
-    revision = revision or _revision(source)
+    revision = revision or named_revision(source) or source.told
     label = source.path.stem
     exchanges: list[Exchange] = []
     server, client = (
@@ -269,10 +275,10 @@ def _know(found: Replay) -> None:
             found.opening = Reply(asked.line, answer[0].n, answer[1].value)
 
 
-def _revision(source: Recording) -> str:
+def named_revision(source: Recording) -> str:
     """Return the revision of the first accepted opening, or else the first that was named.
 
-    That may be in a header, or by our server, which says what it speaks.
+    That may be in a header. Empty if the client named none.
     """
     named: list[Any] = []
     agreed: Any = None
@@ -291,5 +297,5 @@ def _revision(source: Recording) -> str:
             else:
                 version = value_in(params, "_meta", rev.META + "protocolVersion")
                 named += [] if version is None else [rev.LATEST_MODERN, version]
-    elsewhere = (*source.versions, source.about.get("revision"))
-    return next((one for one in (agreed, *reversed(named), *elsewhere) if one in rev.ALL), "")
+    said = (agreed, *reversed(named), *source.versions)
+    return next((one for one in said if one in rev.ALL), "")
