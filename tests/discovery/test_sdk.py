@@ -2,16 +2,20 @@
 
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.sdk import NPM, PYPI, Package
-from mcp_touchstone.discovery.packages import packages
+from mcp_touchstone.discovery.origin import digests
+from mcp_touchstone.discovery.packages import identity, packages
 from mcp_touchstone.discovery.sdk import SdkFacts, collect, commands, identify
-from mcp_touchstone.transport.family import ProcessFacts
+from mcp_touchstone.sandbox.sandbox import Method, Sandbox, outer, probe, wrap
+from mcp_touchstone.transport.family import Family, ProcessFacts
 
 TRAP = "raise SystemExit('the server was imported')\n"
 
@@ -439,3 +443,59 @@ def test_package_that_a_script_of_node_depends_on_is_named(tmp_path: Path) -> No
     script = write(tmp_path / "server.js", "")
 
     assert others("node", script, cwd=tmp_path) == ("@modelcontextprotocol/node 2.0.0",)
+
+
+INSIDE = """\
+import os, pathlib, sys
+at = pathlib.Path("/tmp/cache/environment")
+site = at / "lib/python3.11/site-packages"
+run = "import sys\\nfrom notes import main\\nprint('ready', flush=True)\\nsys.stdin.read()"
+for name, text in {
+    at / "bin/notes": run,
+    at / "pyvenv.cfg": "home = /usr/bin",
+    site / "notes/__init__.py": "import mcp.server\\nmain = 0",
+    site / "mcp/server.py": "",
+    site / "mcp-9.8.7.dist-info/METADATA": "Name: mcp\\nVersion: 9.8.7",
+    site / "notes-3.2.1.dist-info/METADATA": "Name: notes\\nVersion: 3.2.1",
+    site / "notes-3.2.1.dist-info/RECORD": "notes/__init__.py,,\\n../../../bin/notes,,",
+}.items():
+    name.parent.mkdir(parents=True, exist_ok=True)
+    name.write_text(text)
+(site / "fastmcp-1.0.0.dist-info").symlink_to(sys.argv[1])
+(site / "fastmcp.py").write_text("")
+(at / "bin/python").symlink_to(sys.executable)
+os.execv(at / "bin/python", [str(at / "bin/python"), "-P", str(at / "bin/notes")])
+"""
+"""A launcher that makes an environment where it is, as ``uvx`` does, and starts a server there."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has namespaces")
+@pytest.mark.parametrize("method", list(Method))
+def test_what_a_launcher_installs_in_a_sandbox_is_found_there(
+    tmp_path: Path, method: Method
+) -> None:
+    if why := probe(method):
+        pytest.skip(why)
+    outside = write(tmp_path / "fastmcp/METADATA", "Name: fastmcp\nVersion: 1.0.0\n").parent
+    world = tmp_path / "world"
+    world.mkdir()
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{world}/lib"}
+    box = Sandbox(method=method, writable=(world,), readable=(Path(sys.base_prefix).resolve(),))
+    program = os.path.realpath(sys.executable)
+    words = wrap(box, [program, "-c", INSIDE, str(outside)], cwd=world, env=env)
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=outer(env), start_new_session=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            seen = Family(process, in_sandbox=True).facts()
+            known = identity(seen, [program], world, env)
+        finally:
+            process.kill()
+
+    assert list(map(str, known.sdks)) == ["mcp 9.8.7"]  # and not what a link outside names
+    assert known.origin is not None
+    assert (known.origin.name, known.origin.version) == ("notes", "3.2.1")
+    with pytest.raises(UserError, match="in the sandbox only"):
+        digests(known.origin)

@@ -15,14 +15,14 @@ from mcp_touchstone.catalog.sdk import NPM, PYPI, PackageOrigin
 from mcp_touchstone.discovery.sdk import (
     NODE,
     PYTHON,
+    may_hold,
     node_start,
     python_path,
     python_start,
-    read_json,
-    read_text,
     version_in,
 )
 from mcp_touchstone.runtime.open_folder import open_folder
+from mcp_touchstone.runtime.seen_files import SeenFiles, seen_by
 from mcp_touchstone.sandbox.sandbox import find_program
 from mcp_touchstone.transport.family import ProcessFacts
 from mcp_touchstone.wire.framing import object_in
@@ -98,18 +98,19 @@ def origin_of(facts: ProcessFacts, env: Mapping[str, str]) -> PackageOrigin | No
 
 
 def _of_node(facts: ProcessFacts) -> PackageOrigin | None:
-    script = node_start(facts.argv[1:], facts.cwd)
+    files = seen_by(facts.pid)
+    script = node_start(files, facts.argv[1:], facts.cwd)
     if script is None:
         return None
     for folder in script.parents:
-        package = read_json(folder / "package.json")
+        package = files.json(folder / "package.json")
         if package.get("name"):
             name, above = str(package["name"]), folder
             while above.name != "node_modules" and above != above.parent:
                 above = above.parent
             if above.name != "node_modules":
                 return PackageOrigin(FILES, name, version_in(package), str(folder))
-            lock = read_json(above / ".package-lock.json")
+            lock = files.json(above / ".package-lock.json")
             row = object_in(lock, "packages", folder.relative_to(above.parent).as_posix())
             sealed = row.get("integrity")
             seal = sealed if isinstance(sealed, str) else ""
@@ -119,62 +120,63 @@ def _of_node(facts: ProcessFacts) -> PackageOrigin | None:
 
 def _of_python(facts: ProcessFacts, env: Mapping[str, str]) -> PackageOrigin | None:
     program, *words = facts.argv
-    start = python_start(words, facts.cwd)
+    files = seen_by(facts.pid)
+    start = python_start(files, words, facts.cwd)
     if start is None or start[0] == "code":
         return None
     kind, folder, text = start
     top = text.partition(".")[0]
-    script = Path(text).resolve()
-    if kind == "module" and (folder / top).is_dir():
-        return PackageOrigin(FILES, top, "", str((folder / top).resolve()))
-    if kind == "module" and (folder / f"{top}.py").is_file():
-        return PackageOrigin(FILES, top, "", str(folder.resolve()), (f"{top}.py",))
-    for place in python_path(program, facts.cwd, env):
-        if not _may_hold(place, top if kind == "module" else "", script):
+    script = files.resolve(Path(text))
+    if kind == "module" and files.is_dir(folder / top):
+        return PackageOrigin(FILES, top, "", str(files.resolve(folder / top)))
+    if kind == "module" and files.is_file(folder / f"{top}.py"):
+        return PackageOrigin(FILES, top, "", str(files.resolve(folder)), (f"{top}.py",))
+    for place in python_path(files, program, facts.cwd, env):
+        if not (
+            may_hold(files, place, top) if kind == "module" else _is_near(files, place, script)
+        ):
             continue
-        for record in sorted(place.glob("*.dist-info/RECORD"))[:MOST_FILES]:
-            names = [line.partition(",")[0] for line in read_text(record).splitlines()]
+        for record in files.matching(place, "*.dist-info/RECORD")[:MOST_FILES]:
+            names = [line.partition(",")[0] for line in files.beginning(record).splitlines()]
             starts = (n for n in names if n in {f"{top}/__init__.py", f"{top}.py"})
             if kind == "file":
                 alike = (n for n in names if PurePath(n).name == script.name)
-                starts = (n for n in alike if Path(place, n).resolve() == script)
+                starts = (n for n in alike if files.resolve(Path(place, n)) == script)
             if next(starts, None) is not None:
-                return _distribution(place, record, names)
+                return _distribution(files, place, record, names)
     return None if kind == "module" else PackageOrigin(FILES, script.name, "", str(script.parent))
 
 
-def _may_hold(place: Path, module: str, script: Path) -> bool:
-    """Return whether a distribution in a folder may have what was started.
+def _is_near(files: SeenFiles, place: Path, script: Path) -> bool:
+    """Return whether a distribution in a folder may have a script.
 
     To read what each one lists takes longer than all else that is asked before a run.
-
-    Args:
-        module: the name of a module; empty for a script.
     """
-    if module:
-        return (place / module).is_dir() or (place / f"{module}.py").is_file()
-    root = place.resolve().parents[min(2, len(place.resolve().parents) - 1)]  # has bin, too
-    return script.is_relative_to(root)
+    above = files.resolve(place).parents
+    return script.is_relative_to(above[min(2, len(above) - 1)])  # it has bin, too
 
 
-def _distribution(place: Path, record: Path, names: Sequence[str]) -> PackageOrigin:
+def _distribution(
+    files: SeenFiles, place: Path, record: Path, names: Sequence[str]
+) -> PackageOrigin:
     """Return an installed distribution; files outside its folder and compiled ones are left out.
 
     So are files that an installer adds: the same distribution has the same files everywhere.
     """
-    head = read_text(record.with_name("METADATA"))
+    head = files.beginning(record.with_name("METADATA"))
     known = dict(re.findall(r"(?m)^(Name|Version):[ \t]*(\S+)", head))
     listed = (name for name in names if name and not name.startswith((".", "/")))
     own = {f"{record.parent.name}/{name}" for name in _BY_INSTALLERS}
-    files = tuple(name for name in listed if not (name.endswith(".pyc") or name in own))
-    return PackageOrigin(PYPI, known.get("Name", ""), known.get("Version", ""), str(place), files)
+    kept = tuple(name for name in listed if not (name.endswith(".pyc") or name in own))
+    return PackageOrigin(PYPI, known.get("Name", ""), known.get("Version", ""), str(place), kept)
 
 
 def digests(known: PackageOrigin | None) -> dict[str, str]:
     """Return the SHA-256 of each file of a package, by its path in it; empty for an image.
 
     Raises:
-        UserError: they cannot be had: the package is unknown, too large, or an image without one.
+        UserError: they cannot be had: the package is unknown, too large, in a sandbox only, or an
+            image without one.
     """
     if known is None:
         raise UserError("the package of the server is unknown, so it has no digest to lock")
@@ -182,6 +184,11 @@ def digests(known: PackageOrigin | None) -> dict[str, str]:
         if not known.seal:
             raise UserError("the image has no digest offline: write IMAGE@sha256:… in the command")
         return {}
+    if not Path(known.folder).is_dir():
+        raise UserError(
+            f"{known.folder}: the package is in the sandbox only, where its server may change it: "
+            "install it (`uv tool install`, `npm install`) and name its program as the command"
+        )
     found: dict[str, str] = {}
     left = MOST_BYTES
     for name in known.files or sorted(_files(Path(known.folder), "")):

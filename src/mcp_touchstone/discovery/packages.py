@@ -25,10 +25,9 @@ from mcp_touchstone.discovery.sdk import (
     identify,
     locked,
     node_place,
-    read_json,
-    read_text,
     version_in,
 )
+from mcp_touchstone.runtime.seen_files import SeenFiles, seen_by
 from mcp_touchstone.transport.family import ProcessFacts
 
 
@@ -50,12 +49,12 @@ def packages(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> tuple
     """
     for process in processes:
         name = PurePath(process.argv[0]).name if process.argv else ""
-        started = origin_of(process, env)
+        started, files = origin_of(process, env), seen_by(process.pid)
         with contextlib.suppress(OSError, ValueError, RuntimeError):
             if PYTHON.fullmatch(name):
-                found = tuple(_of_python(started, process.cwd))
+                found = tuple(_of_python(files, started, process.cwd))
             elif NODE.fullmatch(name):
-                found = tuple(_of_node(started)) if started else ()
+                found = tuple(_of_node(files, started)) if started else ()
             else:
                 found = tuple(_of_go(process, env)) if name else ()
             if found:
@@ -67,19 +66,19 @@ def _wanted(registry: str) -> frozenset[str]:
     return table.packages(registry) - {*LAYERS[registry]}
 
 
-def _of_python(started: PackageOrigin | None, cwd: Path) -> Iterator[Package]:
+def _of_python(files: SeenFiles, started: PackageOrigin | None, cwd: Path) -> Iterator[Package]:
     if started is None or started.kind != PYPI:
-        yield from _of_project(Path(started.folder) if started else cwd)
+        yield from _of_project(files, Path(started.folder) if started else cwd)
         return
     name = re.sub(r"[-_.]+", "-", started.name).lower()
     if name in _wanted(PYPI) and VERSION.fullmatch(started.version):
         yield Package(name, started.version, PYPI)
 
 
-def _of_project(place: Path) -> Iterator[Package]:
+def _of_project(files: SeenFiles, place: Path) -> Iterator[Package]:
     """Yield the package of the folder of an author that a folder is in."""
     for folder in (place, *place.parents):
-        head = read_text(folder / "pyproject.toml")
+        head = files.beginning(folder / "pyproject.toml")
         if head:
             about = tomllib.loads(head).get("project")
             facts = about if isinstance(about, dict) else {}
@@ -94,14 +93,14 @@ def _of_go(process: ProcessFacts, env: Mapping[str, str]) -> Iterator[Package]:
         yield Package(name, found[name], GO)
 
 
-def _of_node(started: PackageOrigin) -> Iterator[Package]:
+def _of_node(files: SeenFiles, started: PackageOrigin) -> Iterator[Package]:
     folder = Path(started.folder)
-    own = read_json(folder / "package.json")
+    own = files.json(folder / "package.json")
     if own.get("name") in _wanted(NPM) and (version := version_in(own)):
         yield Package(str(own["name"]), version, NPM)
     needed = own.get("dependencies")
     for name in sorted(_wanted(NPM).intersection(needed if isinstance(needed, dict) else ())):
-        place = node_place(name, folder)
-        facts = read_json(place / "package.json") if place else {}
-        if version := version_in(facts) or locked(folder, name):
+        place = node_place(files, name, folder)
+        facts = files.json(place / "package.json") if place else {}
+        if version := version_in(facts) or locked(files, folder, name):
             yield Package(name, version, NPM)

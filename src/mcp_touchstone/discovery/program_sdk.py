@@ -14,12 +14,12 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.catalog.sdk import CRATES, GO, LAYERS, MAVEN, NUGET
-from mcp_touchstone.runtime.input_file import InputFile, parsed
-from mcp_touchstone.runtime.open_folder import open_folder
+from mcp_touchstone.runtime.input_file import parsed
+from mcp_touchstone.runtime.seen_files import SeenFiles, seen_by
 from mcp_touchstone.sandbox.sandbox import find_program
 from mcp_touchstone.transport.family import ProcessFacts
 
@@ -70,13 +70,14 @@ def sdk_of_program(process: ProcessFacts, env: Mapping[str, str]) -> tuple[str, 
     program, *words = process.argv
     path = Path(find_program(program, process.cwd, env) or process.cwd / program)
     name = Path(program).name
-    searches: list[tuple[str, Callable[[Path], Versions], list[Path]]] = [
+    files = seen_by(process.pid)
+    searches: list[tuple[str, Callable[[SeenFiles, Path], Versions], list[Path]]] = [
         (GO, _go, [path]),
         (CRATES, _rust, [path]),
         (NUGET, _dotnet, [path]),
     ]
     if _JAVA.fullmatch(name):
-        searches = [(MAVEN, _java, list(_jars(words, process.cwd)))]
+        searches = [(MAVEN, _java, list(_jars(files, words, process.cwd)))]
     elif _DOTNET.fullmatch(name):
         dlls = [process.cwd / word for word in words if word.lower().endswith(".dll")]
         searches = [(NUGET, _dotnet, dlls[:1])]
@@ -84,7 +85,7 @@ def sdk_of_program(process: ProcessFacts, env: Mapping[str, str]) -> tuple[str, 
         found: Versions = {}
         for place in places:
             with contextlib.suppress(*_UNREADABLE):
-                found |= search(place.resolve())
+                found |= search(files, files.resolve(place))
         known = {
             name: version
             for name, version in found.items()
@@ -99,23 +100,24 @@ def go_modules(process: ProcessFacts, env: Mapping[str, str]) -> Versions:
     """Return the modules, with versions, that Go has written into the program of a process."""
     program = process.argv[0]
     path = Path(find_program(program, process.cwd, env) or process.cwd / program)
+    files = seen_by(process.pid)
     with contextlib.suppress(*_UNREADABLE):
-        return _go(path.resolve())
+        return _go(files, files.resolve(path))
     return {}
 
 
-def _pieces(path: Path, overlap: int) -> Iterator[bytes]:
-    folder = open_folder(path.parent)
-    if folder.stat(path.name).st_size <= MOST_PROGRAM:
-        yield from folder.pieces(path.name, overlap)
+def _pieces(files: SeenFiles, path: Path, overlap: int) -> Iterator[bytes]:
+    folder, name = files.opened(path)
+    if folder.stat(name).st_size <= MOST_PROGRAM:
+        yield from folder.pieces(name, overlap)
 
 
-def _slice(path: Path, start: int, size: int) -> bytes:
+def _slice(files: SeenFiles, path: Path, start: int, size: int) -> bytes:
     """Return some bytes of a program; fewer if it ends before, none if they are too many."""
     found, at = bytearray(), 0
     if size > MOST_INFO:
         return b""
-    for piece in _pieces(path, 0):
+    for piece in _pieces(files, path, 0):
         found += piece[max(start - at, 0) : max(start + size - at, 0)]
         at += len(piece)
         if at >= start + size:
@@ -126,8 +128,8 @@ def _slice(path: Path, start: int, size: int) -> bytes:
 # --- Go
 
 
-def _go(path: Path) -> Versions:
-    for piece in _pieces(path, MOST_INFO):
+def _go(files: SeenFiles, path: Path) -> Versions:
+    for piece in _pieces(files, path, MOST_INFO):
         begin = piece.find(_BEGIN)
         end = piece.find(_END, begin) if begin >= 0 else -1
         if end >= 0:
@@ -150,8 +152,8 @@ def _modules(text: str) -> Versions:
 # --- Rust
 
 
-def _rust(path: Path) -> Versions:
-    data = _section(path, b".dep-v0")
+def _rust(files: SeenFiles, path: Path) -> Versions:
+    data = _section(files, path, b".dep-v0")
     text = zlib.decompressobj().decompress(data, MOST_INFO).decode()
     value = parsed(text, str(path), "") if text else {}
     packages = value.get("packages") if isinstance(value, dict) else None
@@ -162,28 +164,28 @@ def _rust(path: Path) -> Versions:
     }
 
 
-def _section(path: Path, name: bytes) -> bytes:
+def _section(files: SeenFiles, path: Path, name: bytes) -> bytes:
     """Return the bytes of a section of an ELF file; none if there is no such section."""
-    head = _slice(path, 0, 64)
+    head = _slice(files, path, 0, 64)
     if not head.startswith(_ELF):
         return b""
     (table,) = struct.unpack_from("<Q", head, 0x28)
     size, count, names = struct.unpack_from("<HHH", head, 0x3A)
     if count > MOST_SECTIONS or names >= count:
         return b""
-    data = _slice(path, table, size * count)
+    data = _slice(files, path, table, size * count)
     rows = [struct.unpack_from("<I20xQQ", data, size * n) for n in range(count)]
-    texts = _slice(path, *rows[names][1:])
+    texts = _slice(files, path, *rows[names][1:])
     for start, offset, length in rows:
         if texts[start : texts.find(b"\0", start)] == name:
-            return _slice(path, offset, length)
+            return _slice(files, path, offset, length)
     return b""
 
 
 # --- Java
 
 
-def _jars(words: Sequence[str], cwd: Path) -> Iterator[Path]:
+def _jars(files: SeenFiles, words: Sequence[str], cwd: Path) -> Iterator[Path]:
     """Yield the jars that a command line of Java names and that may have an SDK."""
     rest = iter(words)
     for word in rest:
@@ -193,13 +195,14 @@ def _jars(words: Sequence[str], cwd: Path) -> Iterator[Path]:
         if word in {"-cp", "-classpath", "--class-path"}:
             for part in next(rest, "").split(":")[:MOST_SECTIONS]:
                 if part.endswith("*"):
-                    yield from sorted((cwd / part[:-1]).glob("*mcp*.jar"))
+                    yield from files.matching(cwd / part[:-1], "*mcp*.jar")
                 elif "mcp" in Path(part).name and part.endswith(".jar"):
                     yield cwd / part
 
 
-def _java(path: Path) -> Versions:
-    return _in_jar(open_folder(path.parent).read(path.name, MOST_JAR), depth=1)
+def _java(files: SeenFiles, path: Path) -> Versions:
+    folder, name = files.opened(path)
+    return _in_jar(folder.read(name, MOST_JAR), depth=1)
 
 
 def _in_jar(data: bytes, depth: int) -> Versions:
@@ -226,9 +229,8 @@ def _unpacked(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
 # --- .NET
 
 
-def _dotnet(path: Path) -> Versions:
+def _dotnet(files: SeenFiles, path: Path) -> Versions:
     stem = re.sub(r"\.(dll|exe)$", "", path.name, flags=re.IGNORECASE)
-    value: Any = InputFile(path.parent / f"{stem}.deps.json", named=False).json()
-    libraries = value.get("libraries") if isinstance(value, dict) else None
+    libraries = files.json(path.parent / f"{stem}.deps.json").get("libraries")
     pairs = (name.partition("/") for name in (libraries if isinstance(libraries, dict) else ()))
     return {name: version for name, _, version in pairs}

@@ -20,11 +20,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Package, SdkIdentity
 from mcp_touchstone.discovery.program_sdk import sdk_of_program
-from mcp_touchstone.runtime.input_file import InputFile
-from mcp_touchstone.runtime.open_folder import open_folder
+from mcp_touchstone.runtime.seen_files import SYSTEM, SeenFiles, seen_by
 from mcp_touchstone.sandbox.sandbox import find_program
 from mcp_touchstone.transport.family import ProcessFacts
 
@@ -36,9 +34,6 @@ HINTS: Final = (
 
 MOST_FILES: Final = 400
 """Files of a server that are read."""
-
-MOST_BYTES: Final = 200_000
-"""Bytes read of one file."""
 
 MOST_NAMES: Final = 500
 """Imports of one file that are followed, and lines of it that are read as folders."""
@@ -156,7 +151,7 @@ def commands(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> list[
     program = find_program(words[0], cwd, env) if words else None
     if program is None:
         return []
-    first = read_text(Path(program)).partition("\n")[0]
+    first = SYSTEM.beginning(Path(program)).partition("\n")[0]
     if first.startswith("#!"):
         try:
             shebang = shlex.split(first[2:])
@@ -168,32 +163,23 @@ def commands(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> list[
     return [ProcessFacts(tuple(words), cwd)]
 
 
-def read_text(path: Path) -> str:
-    """Return the beginning of a file; empty if it cannot be read."""
-    try:
-        real = path.resolve()
-        data = open_folder(real.parent).read(real.name, MOST_BYTES, whole=False)
-    except (OSError, ValueError, RuntimeError):
-        return ""
-    return data.decode("utf-8", "replace")
-
-
 # --- Python
 
 
 def _python(process: ProcessFacts, env: Mapping[str, str]) -> SdkFacts:
     program, *words = process.argv
-    start = python_start(words, process.cwd)
+    files = seen_by(process.pid)
+    start = python_start(files, words, process.cwd)
     if start is None:
         return SdkFacts()
     kind, folder, text = start
-    search = _PythonSearch(python_path(program, process.cwd, env), folder)
+    search = _PythonSearch(files, python_path(files, program, process.cwd, env), folder)
     installed = search.installed()
     imported = search.imported(kind, text, installed) if installed else frozenset()
     return SdkFacts(registry=PYPI, imported=imported, installed=installed)
 
 
-def python_start(words: Sequence[str], cwd: Path) -> tuple[str, Path, str] | None:
+def python_start(files: SeenFiles, words: Sequence[str], cwd: Path) -> tuple[str, Path, str] | None:
     """Return what an interpreter runs: ``module``, ``code`` or ``file``, its folder, and it."""
     rest = iter(words)
     for word in rest:
@@ -205,57 +191,58 @@ def python_start(words: Sequence[str], cwd: Path) -> tuple[str, Path, str] | Non
             next(rest, "")
         elif not word.startswith("-"):
             script = cwd / word
-            if script.is_dir():
+            if files.is_dir(script):
                 return "file", script, str(script / "__main__.py")
-            return "file", script.resolve().parent, str(script)
+            return "file", files.resolve(script).parent, str(script)
     return None
 
 
-def python_path(program: str, cwd: Path, env: Mapping[str, str]) -> list[Path]:
+def python_path(files: SeenFiles, program: str, cwd: Path, env: Mapping[str, str]) -> list[Path]:
     """Return the folders where an interpreter looks for packages."""
     folders = [cwd / part for part in env.get("PYTHONPATH", "").split(os.pathsep) if part]
     found = find_program(program, cwd, env)
     interpreter = Path(found or program)
     prefix = interpreter.parent.parent
-    marker = read_text(prefix / "pyvenv.cfg")
-    places = [*_site(prefix, "")]
+    marker = files.beginning(prefix / "pyvenv.cfg")
+    places = [*_site(files, prefix, "")]
     if not marker or re.search(r"(?mi)^include-system-site-packages\s*=\s*true", marker):
-        real = interpreter.resolve()
+        real = files.resolve(interpreter)
         version = real.name.removesuffix(".exe") if re.search(r"\d\.\d", real.name) else ""
         home = Path(env.get("HOME") or Path.home())
         for base in (real.parent.parent, Path("/usr/local"), Path("/usr"), home / ".local"):
-            places += _site(base, version)
+            places += _site(files, base, version)
     for place in dict.fromkeys(places):
-        folders += [place, *_added(place)]
+        folders += [place, *_added(files, place)]
     return list(dict.fromkeys(folders))
 
 
-def _site(prefix: Path, version: str) -> Iterator[Path]:
-    yield from sorted(prefix.glob(f"lib*/{version or 'python3*'}/site-packages"))
-    yield from sorted(prefix.glob(f"lib*/{version or 'python3*'}/dist-packages"))
+def _site(files: SeenFiles, prefix: Path, version: str) -> Iterator[Path]:
+    for name in ("site-packages", "dist-packages"):
+        yield from files.matching(prefix, f"lib*/{version or 'python3*'}/{name}")
     yield from (
         p
         for p in (prefix / "Lib/site-packages", prefix / "lib/python3/dist-packages")
-        if p.is_dir()
+        if files.is_dir(p)
     )
 
 
-def _added(site: Path) -> Iterator[Path]:
+def _added(files: SeenFiles, site: Path) -> Iterator[Path]:
     """Yield the folders that ``.pth`` files add: editable installs, and layers of uv."""
-    for file in sorted(site.glob("*.pth"))[:MOST_FILES]:
-        for line in read_text(file).splitlines()[:MOST_NAMES]:
+    for file in files.matching(site, "*.pth")[:MOST_FILES]:
+        for line in files.beginning(file).splitlines()[:MOST_NAMES]:
             named = re.search(r"""addsitedir\(\s*["']([^"']+)["']""", line)
             text = named.group(1) if named else line.strip()
             if text and not text.startswith(("import ", "import\t", "#")):
                 folder = site / text
-                if folder.is_dir():
+                if files.is_dir(folder):
                     yield folder
 
 
 class _PythonSearch:
     """A search through the modules of one server."""
 
-    def __init__(self, path: list[Path], own: Path) -> None:
+    def __init__(self, files: SeenFiles, path: list[Path], own: Path) -> None:
+        self._seen = files
         self._path = [own, *path]
 
     def installed(self) -> dict[str, str]:
@@ -263,8 +250,8 @@ class _PythonSearch:
         found: dict[str, str] = {}
         for name in LAYERS[PYPI]:
             for folder in self._path:
-                for metadata in sorted(folder.glob(f"{name}-*.dist-info/METADATA")):
-                    head = read_text(metadata).partition("\n\n")[0]
+                for metadata in self._seen.matching(folder, f"{name}-*.dist-info/METADATA"):
+                    head = self._seen.beginning(metadata).partition("\n\n")[0]
                     fields = dict(re.findall(r"(?m)^(Name|Version):[ \t]*(\S+)", head))
                     if fields.get("Name") == name and VERSION.fullmatch(fields.get("Version", "")):
                         found.setdefault(name, fields["Version"])
@@ -293,7 +280,7 @@ class _PythonSearch:
         while queue and read < MOST_FILES:
             module, file = queue.popleft()
             read += 1
-            source = module if file is None else read_text(file)
+            source = module if file is None else self._seen.beginning(file)
             package = _package(module, file) if file else ""
             for name in islice(dict.fromkeys(_python_imports(source, package)), MOST_NAMES):
                 top = name.partition(".")[0]
@@ -308,8 +295,9 @@ class _PythonSearch:
     def _is_own(self, top: str) -> bool:
         """Return whether a module of the server itself has the name of an SDK."""
         folder = self._path[0]
-        return (folder / f"{top}.py").is_file() or (
-            (folder / top).is_dir() and not any(folder.glob(f"{top}-*.dist-info"))
+        return self._seen.is_file(folder / f"{top}.py") or (
+            self._seen.is_dir(folder / top)
+            and not self._seen.matching(folder, f"{top}-*.dist-info")
         )
 
     def _files(self, module: str) -> Iterator[tuple[str, Path]]:
@@ -318,14 +306,19 @@ class _PythonSearch:
         if not all(parts) or len(module) > LONGEST:
             return
         for folder in self._path:
-            if not ((folder / parts[0]).is_dir() or (folder / f"{parts[0]}.py").is_file()):
+            if not may_hold(self._seen, folder, parts[0]):
                 continue
             for size in range(1, len(parts) + 1):
                 place = folder.joinpath(*parts[:size])
                 for file in (place / "__init__.py", place.with_name(f"{place.name}.py")):
-                    if file.is_file():
+                    if self._seen.is_file(file):
                         yield ".".join(parts[:size]), file
             return
+
+
+def may_hold(files: SeenFiles, folder: Path, module: str) -> bool:
+    """Return whether a folder has a module with this name."""
+    return files.is_dir(folder / module) or files.is_file(folder / f"{module}.py")
 
 
 def _package(module: str, file: Path) -> str:
@@ -357,34 +350,35 @@ def _python_imports(source: str, package: str) -> Iterator[str]:
 
 
 def _node(process: ProcessFacts, _env: Mapping[str, str]) -> SdkFacts:
-    start = node_start(process.argv[1:], process.cwd)
+    files = seen_by(process.pid)
+    start = node_start(files, process.argv[1:], process.cwd)
     if start is None:
         return SdkFacts()
     found: dict[str, str] = {}
     queue, seen = deque([start]), {start}
     while queue and len(seen) < MOST_FILES and not found:
         file = queue.popleft()
-        for name in islice(dict.fromkeys(_NODE_IMPORT.findall(read_text(file))), MOST_NAMES):
+        for name in islice(dict.fromkeys(_NODE_IMPORT.findall(files.beginning(file))), MOST_NAMES):
             if name.startswith("."):
-                other = _node_file(file.parent / name)
+                other = _node_file(files, file.parent / name)
                 if other is not None and other not in seen:
                     seen.add(other)
                     queue.append(other)
             elif not name.startswith(("node:", "/")):
                 package = "/".join(name.split("/")[: 2 if name.startswith("@") else 1])
-                found.update(_node_sdks(package, file.parent))
-    found = found or _node_declared(start)
+                found.update(_node_sdks(files, package, file.parent))
+    found = found or _node_declared(files, start)
     return SdkFacts(registry=NPM, imported=frozenset(found), installed=found)
 
 
-def _node_declared(script: Path) -> dict[str, str]:
+def _node_declared(files: SeenFiles, script: Path) -> dict[str, str]:
     """Return the SDK that the package of a bundle was built with, and its version.
 
     A folder of the author has the installed version, or a lock file. A published package has the
     range of versions that its author wrote: ``^1.25.1``.
     """
     for folder in script.parents:
-        facts = read_json(folder / "package.json")
+        facts = files.json(folder / "package.json")
         if not facts.get("name"):
             continue
         needed: dict[str, Any] = {}
@@ -395,27 +389,26 @@ def _node_declared(script: Path) -> dict[str, str]:
         if not name:
             return {}
         if "node_modules" not in folder.parts:
-            if node_place(name, folder) is not None:
-                return _node_sdks(name, folder)
-            if version := locked(folder, name):
+            if node_place(files, name, folder) is not None:
+                return _node_sdks(files, name, folder)
+            if version := locked(files, folder, name):
                 return {name: version}
         written = re.fullmatch(r"([~^]?)(\d+\.\d+\.\d+)", str(needed[name]))
         return {name: f"{written[1] and '^'}{written[2]}"} if written else {}
     return {}
 
 
-def locked(folder: Path, name: str) -> str:
+def locked(files: SeenFiles, folder: Path, name: str) -> str:
     """Return the version of a package in a lock file of npm, pnpm or yarn; empty if not sure."""
-    packages = read_json(folder / "package-lock.json").get("packages")
+    packages = files.json(folder / "package-lock.json").get("packages")
     found = packages.get(f"node_modules/{name}") if isinstance(packages, dict) else None
     if isinstance(found, dict) and (version := version_in(found)):
         return version
     for file, pattern in _LOCKED.items():
-        with contextlib.suppress(InputError):
-            text = InputFile(folder / file).text()
-            versions = set(re.findall(pattern.format(re.escape(name)), text, re.MULTILINE))
-            if len(versions) == 1:
-                return str(versions.pop())
+        text = files.text(folder / file)
+        versions = set(re.findall(pattern.format(re.escape(name)), text, re.MULTILINE))
+        if len(versions) == 1:
+            return str(versions.pop())
     return ""
 
 
@@ -426,7 +419,7 @@ _LOCKED: Final = {
 """Lock file -> the pattern of the versions of a package in it."""
 
 
-def node_start(words: Sequence[str], cwd: Path) -> Path | None:
+def node_start(files: SeenFiles, words: Sequence[str], cwd: Path) -> Path | None:
     """Return the script that Node runs; None if it runs none."""
     rest = iter(words)
     for word in rest:
@@ -435,51 +428,42 @@ def node_start(words: Sequence[str], cwd: Path) -> Path | None:
         elif word in {"-e", "--eval", "-p", "--print"}:
             return None
         elif not word.startswith("-") and word != "run":
-            return _node_file(cwd / word)
+            return _node_file(files, cwd / word)
     return None
 
 
-def _node_file(path: Path) -> Path | None:
+def _node_file(files: SeenFiles, path: Path) -> Path | None:
     bases = (path, path.with_suffix("")) if path.suffix in {".js", ".mjs", ".cjs"} else (path,)
     for base in bases:
         for end in _NODE_ENDS:
             file = Path(f"{base}{end}")
-            if file.is_file():
-                return file.resolve()
+            if files.is_file(file):
+                return files.resolve(file)
     return None
 
 
-def _node_sdks(name: str, folder: Path) -> dict[str, str]:
+def _node_sdks(files: SeenFiles, name: str, folder: Path) -> dict[str, str]:
     """Return the SDK that a package is, or those that it depends on, with their versions."""
-    place = node_place(name, folder)
+    place = node_place(files, name, folder)
     if place is None:
         return {}
-    facts = read_json(place / "package.json")
+    facts = files.json(place / "package.json")
     order = LAYERS[NPM]
     found = {name: version_in(facts)} if name in order else {}
     needed = facts.get("dependencies")
     for other in order[order.index(name) + 1 :] if found else order:
         if isinstance(needed, dict) and other in needed:
-            found.update(_node_sdks(other, place))
+            found.update(_node_sdks(files, other, place))
     return found
 
 
-def node_place(name: str, folder: Path) -> Path | None:
+def node_place(files: SeenFiles, name: str, folder: Path) -> Path | None:
     """Return the folder of a package that a script in this folder would import."""
     for above in (folder, *folder.parents):
         place = above / "node_modules" / name
-        if (place / "package.json").is_file():
-            return place.resolve()
+        if files.is_file(place / "package.json"):
+            return files.resolve(place)
     return None
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; empty if there is none."""
-    try:
-        found = InputFile(path).json()
-    except InputError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def version_in(facts: Mapping[str, Any]) -> str:

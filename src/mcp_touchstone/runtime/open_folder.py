@@ -441,6 +441,16 @@ def open_folder(path: Path) -> Folder:
     )
 
 
+def open_root(pid: int) -> Folder:
+    """Open the root of a process, which is another one in a sandbox (Linux only).
+
+    Raises:
+        OSError: it has ended, or belongs to somebody else.
+    """
+    shown = f"/proc/{pid}/root"
+    return Folder(os.open(f"{shown}/.", _FOLDER | os.O_RDONLY), shown)
+
+
 def _pieces(descriptor: int, size: int, most: int) -> Iterator[bytes]:
     """Yield at most ``most`` bytes of a file of about ``size`` bytes."""
     room = min(size + 1, 1 << 20)  # the system fills a buffer with zeros before it reads into it

@@ -78,7 +78,7 @@ class Tree:
 
     def at(self, text: str) -> "SafePath | None":
         """Return the path below the folder that an absolute path names; None for other paths."""
-        top = str(self.path)
+        top = str(self.path).rstrip("/")
         if text != top and not text.startswith(f"{top}/"):
             return None
         return SafePath(self, tuple(part for part in text[len(top) :].split("/") if part))
@@ -156,7 +156,7 @@ class SafePath:
 
     def __str__(self) -> str:
         """Return the absolute path."""
-        return "/".join((str(self.tree.path), *self.parts))
+        return "/".join((str(self.tree.path).rstrip("/"), *self.parts)) or "/"
 
     def __repr__(self) -> str:
         return f"SafePath({str(self)!r})"

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -31,10 +31,12 @@ class ProcessFacts:
     Attributes:
         argv: its command line.
         cwd: its working folder, absolute.
+        pid: its id, if it is in a sandbox; otherwise 0.
     """
 
     argv: tuple[str, ...]
     cwd: Path
+    pid: int = field(default=0, compare=False)
 
 
 class Family:
@@ -70,7 +72,8 @@ class Family:
         found = []
         for process in self._running():
             with contextlib.suppress(psutil.Error, OSError):
-                found.append(ProcessFacts(tuple(process.cmdline()), Path(process.cwd())))
+                pid = process.pid if self._in_sandbox else 0
+                found.append(ProcessFacts(tuple(process.cmdline()), Path(process.cwd()), pid))
         return found
 
     def _running(self) -> Iterator[psutil.Process]:
