@@ -36,8 +36,8 @@ from mcp_touchstone.suite import (
     first_response,
     id_key,
     is_modern,
+    long_texts,
     object_in,
-    padded,
     scenario,
     type_name,
     value_in,
@@ -62,13 +62,6 @@ IN_LINES = {
 FOREIGN = "größe-試金石"
 LOCALE = {"LC_ALL": "C", "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
 """An environment in which programs prefer another encoding than UTF-8, as on Windows."""
-
-LETTER = "編"
-SIZES = (8 << 10, 64 << 10)
-"""Bytes after which programs often cut what they read from a pipe."""
-
-BETWEEN_WRITES = 0.05
-"""Seconds between the two writes of a line, so that they are read apart."""
 
 LISTEN = "subscriptions/listen"
 
@@ -309,23 +302,13 @@ def reads_utf8_beyond_ascii(talk: Conversation) -> None:
         )
         if not passed:
             return
-    for size in SIZES:
-        reply = _says_long(talk, LETTER, size)
-        if not reply.answered:
-            # a server may refuse a long line; one that serves the same in ASCII does not
-            served = not talk.wire.gone and _says_long(talk, "x", size).answered
-            if served:
-                expected = f"the response to a line of {size >> 10} KiB and more in CJK"
-                talk.judge.expect(reply, "stdio-utf8-input", False, f"{expected}, as in ASCII")
-            return
+    long_texts.judge_reading(talk, "stdio-utf8-input")
 
 
-def _says_long(talk: Conversation, letter: str, size: int) -> Reply:
-    """Write a request in two writes, cut after ``size`` bytes inside the first letter of its id."""
-    message = padded(talk.wire, letter, size)
-    raw = json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
-    line = talk.wire.say_raw(raw, message, malformed=True, cuts=(size,), pause=BETWEEN_WRITES)
-    return first_response(talk.wire, line)[0]
+@scenario("stdio-utf8-output")
+def writes_long_answers_in_utf8(talk: Conversation) -> None:
+    """A long id in CJK comes back as it was sent."""
+    long_texts.judge_writing(talk, "stdio-utf8-output")
 
 
 @scenario("stdio-carriage-return", hurts=True)

@@ -17,7 +17,7 @@ from mcp_touchstone.suite import (
     Seen,
     ambient,
     brief,
-    padded,
+    long_texts,
     scenario,
 )
 
@@ -32,13 +32,6 @@ UNKNOWN_METHOD = -32601
 INVALID_PARAMS = -32602
 HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
-
-LETTER = "編"
-SIZES = tuple(kib << 10 for kib in (1, 4, 8, 16, 64))
-"""Bytes after which programs often cut a body."""
-
-BETWEEN_WRITES = 0.05
-"""Seconds between the two writes of a body, so that they arrive apart."""
 
 INVENTED = "touchstone/no-such-method"
 REMOVED = {"ping": {}, "logging/setLevel": {"level": "info"}}
@@ -178,27 +171,13 @@ def reads_utf8(talk: Conversation) -> None:
             answer.reply.answered,
             f"a response with id {brief(text)}",
         )
-    for size in SIZES:
-        answer = _sends_long(talk, LETTER, size)
-        # a server may refuse a long body; one that serves the same in ASCII does not
-        if not answer.reply.answered and _sends_long(talk, "x", size).reply.answered:
-            talk.judge.expect(
-                answer,
-                "endpoint-utf8-input",
-                False,
-                f"the response to a body of {size >> 10} KiB and more in CJK, which is read in "
-                "two parts, as to one in ASCII",
-            )
-            return
+    long_texts.judge_reading(talk, "endpoint-utf8-input")
 
 
-def _sends_long(talk: Conversation, letter: str, size: int) -> HttpAnswer:
-    """POST a request in two writes, cut after ``size`` bytes inside the first letter of its id."""
-    message = padded(talk.wire, letter, size)
-    body = talk.http.body(message)
-    return talk.http.post(
-        message, malformed=True, body=[body[:size], body[size:]], pause=BETWEEN_WRITES
-    )
+@scenario("endpoint-utf8-output")
+def writes_long_answers_in_utf8(talk: Conversation) -> None:
+    """A long id in CJK comes back as it was sent."""
+    long_texts.judge_writing(talk, "endpoint-utf8-output")
 
 
 def _has_request(value: Any) -> bool:

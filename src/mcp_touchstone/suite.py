@@ -21,7 +21,6 @@ from mcp_touchstone.connection.pending import (
     Window,
     came_instead,
     first_response,
-    padded,
     read_pages,
     strays,
     tagged,
@@ -45,7 +44,7 @@ from mcp_touchstone.connection.server_requests import Question, input_requests, 
 from mcp_touchstone.connection.subscriptions import Subscription
 from mcp_touchstone.connection.tasks import Task
 from mcp_touchstone.discovery.recon import LISTS
-from mcp_touchstone.judging import authorization, clients, gateways, listings
+from mcp_touchstone.judging import authorization, clients, gateways, listings, long_texts
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.file_resources import edit, served
@@ -211,6 +210,7 @@ __all__ = [
     "list_methods",
     "listings",
     "loads",
+    "long_texts",
     "marked_arguments",
     "may_be_task",
     "misfit",
@@ -219,7 +219,6 @@ __all__ = [
     "normalised",
     "object_in",
     "outcome",
-    "padded",
     "parts",
     "questions",
     "read_pages",

@@ -140,6 +140,49 @@ mutants("endpoint-utf8-output", of=AnswersInLatin1)(
 )
 
 
+class AnswersInUtf8(HttpFault):
+    """Writes its answers in UTF-8 without escapes, in two parts if they are long."""
+
+    def written(self, data: bytes) -> bytes:
+        """Return the bytes of an answer, or of an event."""
+        return data
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        return status, self.written(_unescaped(body)), extra
+
+    def _chunk(self, data: bytes) -> None:
+        whole = self.written(_unescaped(data))
+        at = len(whole) // 3 + 1  # inside a character, if it is an id of three bytes each
+        for piece in filter(None, (whole[:at], whole[at : at + 1], whole[at + 1 :])):
+            super()._chunk(piece)
+
+
+def _unescaped(data: bytes) -> bytes:
+    escape = re.compile(r"\\u([4-9][0-9a-f]{3})")
+    return escape.sub(lambda found: chr(int(found[1], 16)), data.decode()).encode()
+
+
+controls("endpoint-utf8-output", of=AnswersInUtf8)(
+    AnswersInTwoParts="Cuts its answers inside a character, as any stream of bytes may be cut."
+)
+
+
+class DecodesItsAnswers(AnswersInUtf8, size=0):
+    """Decodes each piece of its answers for itself, as a wrong filter of responses does."""
+
+    size: ClassVar[int]
+
+    def written(self, data: bytes) -> bytes:
+        pieces = [data[at : at + self.size] for at in range(0, len(data), self.size)]
+        return "".join(piece.decode("utf-8", "replace") for piece in pieces).encode()
+
+
+mutants("endpoint-utf8-output", of=DecodesItsAnswers)(
+    DecodesItsAnswersEach4KiB=has("Decodes each 4 KiB of its answers.", size=4 << 10),
+    DecodesItsAnswersEach64KiB=has("Decodes each 64 KiB of its answers.", MODERN, size=64 << 10),
+)
+
+
 @mutant("endpoint-utf8-output", revision=LEGACY)
 class StreamsInLatin1(AnswersInLatin1):
     """Writes its events, and no bodies, in Latin-1."""

@@ -161,6 +161,18 @@ class WritesLatin1(Fault):
             return message  # type: ignore[no-any-return]
 
 
+def _decoded_in(size: int, message: Any) -> bytes:
+    return _in_pieces(json.dumps(message, ensure_ascii=False).encode(), size) + b"\n"
+
+
+mutants("stdio-utf8-output", of=Fault)(
+    DecodesEach8KiBOfItsAnswers=has(
+        "Decodes each 8 KiB of its answers for itself.",
+        said=lambda self, message, *_: _decoded_in(8 << 10, message),
+    )
+)
+
+
 @mutant("stdio-utf8-output", outcome="note")
 class WritesInTheEncodingOfTheSystem(Fault):
     """Writes in the encoding that the system prefers, like Python's print."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 from mcp_touchstone.connection.connection import META, Connection
 from mcp_touchstone.connection.server_profile import Request
 from mcp_touchstone.transport.process import now
-from mcp_touchstone.wire.framing import Kind, encode, id_key, object_in, value_in
+from mcp_touchstone.wire.framing import Kind, id_key, value_in
 from mcp_touchstone.wire.lifecycle import LOOSE, Message, Role
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry, Source
@@ -139,23 +139,6 @@ def read_pages(
         if not isinstance(cursor, str):
             return
         wanted["cursor"] = cursor
-
-
-def padded(connection: Connection, letter: str, size: int) -> dict[str, Any]:
-    """Return a request whose id begins a byte before ``size`` bytes, behind a text of letters.
-
-    Whoever reads these bytes alone, and decodes them, changes the first letter of the id.
-    """
-    bare = connection.build(connection.everyday, id=f"{letter * 4}-{next(connection.ids)}")
-    known = {**object_in(bare, "params", "_meta")}
-    own = bare.pop("id")
-
-    def filled(text: str) -> dict[str, Any]:
-        return {**bare, "params": {"_meta": {**known, "touchstone-text": text}}, "id": own}
-
-    room = size - 1 - encode(filled("")).index(own.encode())
-    count, rest = divmod(room, len(letter.encode()))
-    return filled(letter * count + "x" * rest)
 
 
 def strays(connection: Connection, n: int) -> list[tuple[Entry, Message]]:
