@@ -16,11 +16,14 @@ from mcp_touchstone.results.clause_sets import SETS
 
 
 def required(catalogue: Catalogue, revision: str) -> list[str]:
-    """Return the ids of the judged clauses whose breach is a failure, sorted."""
+    """Return the ids of the judged clauses in force whose breach is a failure, sorted."""
     return sorted(
         clause.id
         for clause in catalogue
-        if clause.judged and clause.breach is Breach.FAIL and revision in clause.revisions
+        if clause.judged
+        and not clause.draft
+        and clause.breach is Breach.FAIL
+        and revision in clause.revisions
     )
 
 

@@ -1,8 +1,8 @@
 """Clause rows: loading from TOML, validation, revisions. Executes nothing.
 
 A chapter file contains ``title``, ``summary``, optionally ``deferred`` (a reason for all of its
-clauses), ``transport`` (the only transport they apply to) and ``decision`` (with which that of each
-clause begins), and a list of ``[[clause]]`` tables.
+clauses), ``transport`` (the only transport they apply to), ``draft`` (the proposal that they are
+of) and ``decision`` (with which that of each clause begins), and a list of ``[[clause]]`` tables.
 A row of a deferred chapter that is judged nevertheless has ``judged = true``.
 ``CONTRIBUTING.md`` describes each key.
 """
@@ -25,16 +25,22 @@ from mcp_touchstone.catalog.needs import choices
 SITE: Final = "https://modelcontextprotocol.io/specification"
 SCHEMAS: Final = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema"
 
+_AUTH: Final = "ext-auth/blob/{}/specification/draft"
 EXTENSIONS: Final = {
-    f"ext-{name}": f"https://github.com/modelcontextprotocol/ext-{name}/blob/main/specification/{page}"
-    for name, page in {
-        "tasks": "draft/tasks.md",
-        "skills": "stable/skills.mdx",
-        "apps": "2026-01-26/apps.mdx",
+    name: f"https://github.com/modelcontextprotocol/{path}"
+    for name, path in {
+        "ext-tasks": "ext-tasks/blob/main/specification/draft/tasks.md",
+        "ext-skills": "ext-skills/blob/main/specification/stable/skills.mdx",
+        "ext-apps": "ext-apps/blob/main/specification/2026-01-26/apps.mdx",
+        **{
+            f"ext-auth/{page}": f"{_AUTH.format(branch)}/{page}.mdx"
+            for page, branch in {
+                "enterprise-managed-authorization": "main",
+                "oauth-client-credentials": "main",
+                "dpop-extension": "pieterkas-dpop-extension",
+            }.items()
+        },
     }.items()
-} | {
-    f"ext-auth/{name}": f"https://github.com/modelcontextprotocol/ext-auth/blob/main/specification/draft/{name}.mdx"
-    for name in ("enterprise-managed-authorization", "oauth-client-credentials")
 }
 """Pages of sources that are texts of extensions -> their address."""
 
@@ -122,6 +128,8 @@ class Clause:
         deferred: the reason the clause is not judged yet; empty if it is.
         unobservable: the reason no message can show it; empty if one can.
         transports: the transports on which it applies.
+        draft: the proposal that it is of, which may change or be dropped; it is judged only where
+            it is selected by more than its group. Empty for a rule that is in force.
         same_as: the clause on servers whose rule judges this one on clients, or that on clients
             whose rule judges this one on gateways; empty for none.
     """
@@ -144,6 +152,7 @@ class Clause:
     deferred: str = ""
     unobservable: str = ""
     transports: tuple[Transport, ...] = tuple(Transport)
+    draft: str = ""
     same_as: str = ""
 
     @property
@@ -174,7 +183,8 @@ class Clause:
     @cached_property
     def names(self) -> frozenset[str]:
         """The names by which it can be selected."""
-        return frozenset((self.id, self.chapter, self.place, self.group, *self.sections))
+        group = () if self.draft else (self.group,)
+        return frozenset((self.id, self.chapter, self.place, *group, *self.sections))
 
     @cached_property
     def sections(self) -> tuple[str, ...]:
@@ -311,11 +321,12 @@ _CHAPTER_KEYS: Final = {
     "summary": "string",
     "deferred": "string",
     "transport": "string",
+    "draft": "string",
     "decision": "string",
     "clause": "array of tables",
 }
 
-_INHERITED: Final = ("deferred", "transport", "decision")
+_INHERITED: Final = ("deferred", "transport", "draft", "decision")
 """Keys of a chapter that its rows inherit."""
 
 _KEYS: Final = {
@@ -415,6 +426,7 @@ def _clause(
         deferred="" if unobservable or lifted else flow(own_deferred or deferred),
         unobservable=flow(unobservable),
         transports=tuple(Transport) if transport is None else (Transport(transport),),
+        draft=inherited.get("draft", ""),
         same_as=row.get("same_as", ""),
     )
 

@@ -100,7 +100,7 @@ class Choice:
         if self.levels and clause.level not in self.levels:
             return False
         if not self.select:
-            return True
+            return not clause.draft
         plain, patterns = self._words
         if not (plain.isdisjoint(clause.names) and plain.isdisjoint(case.names)):
             return True
@@ -201,8 +201,9 @@ class Choice:
         return len(own) <= 1 and self.traffic(registry) is not Traffic.WHOLE
 
     def supports(self, case: Case) -> bool:
-        """Return whether a case may run only for its traffic."""
-        return isinstance(case, Scenario) and not case.is_attack and self.draws(case)
+        """Return whether a case may run only for its traffic; one of a draft never does."""
+        is_draft = any(clause.draft for clause in case.clauses)
+        return isinstance(case, Scenario) and not (case.is_attack or is_draft) and self.draws(case)
 
     @property
     def looks_up(self) -> bool:

@@ -2,6 +2,7 @@
 
 import fnmatch
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 
 from mcp_touchstone.advisories.table import SERVER, Advisory, find, seen_in
@@ -23,7 +24,10 @@ def catalogue() -> Catalogue:
     return rows(BOTH)
 
 
-LEGEND = "+ checked   ~ checked if the server shows the behaviour   . not yet   - not observable"
+LEGEND = (
+    "+ checked   ~ checked if the server shows the behaviour   d a draft, checked if selected   "
+    ". not yet   - not observable"
+)
 
 
 def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] = ()) -> None:
@@ -63,13 +67,12 @@ def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] =
         named = [clause for clause in wanted if _kind(clause) == kind]
         if not named:
             continue
-        judged = sum(clause.judged for clause in named)
-        conditional = sum(clause.conditional for clause in named if clause.judged)
-        deferred = sum(bool(clause.deferred) for clause in named)
+        count = Counter(map(_state, named))
+        of_drafts = f", {count['d']} of drafts (d)" * bool(count["d"])
         say(
-            f"{len(named)} {_NOUNS[kind]}: {judged} judged "
-            f"(+; {conditional} of them on condition: ~), {deferred} not judged yet (.), "
-            f"{len(named) - judged - deferred} out of reach of a client (-)"
+            f"{len(named)} {_NOUNS[kind]}: {count['+'] + count['~']} judged "
+            f"(+; {count['~']} of them on condition: ~), {count['.']} not judged yet (.), "
+            f"{count['-']} out of reach of a client (-){of_drafts}"
         )
 
 
@@ -123,6 +126,7 @@ def _explain_clause(clause_id: str) -> None:
     else:
         _paragraph("level", f"{clause.level}; breaking it is {breach}")
         _paragraph("revisions", ", ".join(clause.revisions))
+    _paragraph("draft", clause.draft and f"{clause.draft}: judged only if it is selected")
     _paragraph("seen in", ", ".join(seen_in(clause.id)))
     _paragraph("needs", ", ".join(clause.needs))
     testable = _OBSERVABLE[clause.observable]
@@ -217,6 +221,8 @@ def _named(word: str, clause: Clause) -> bool:
 
 
 def _state(clause: Clause) -> str:
+    if clause.judged and clause.draft:
+        return "d"
     if clause.judged:
         return "~" if clause.conditional else "+"
     return "." if clause.deferred else "-"

@@ -223,7 +223,9 @@ def breaches(one: Replay, side: str) -> Iterator[tuple[int | None, str, str]]:
         clauses: list[Clause] = [
             clause
             for clause in case.clauses
-            if one.revision in clause.revisions and one.transport in clause.transports
+            if one.revision in clause.revisions
+            and one.transport in clause.transports
+            and not clause.draft
         ]
         for seen in case.watch(record) if clauses else ():
             if not seen.passed and any(clause.id == seen.clause for clause in clauses):
