@@ -24,7 +24,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "advisories": {"catalog", "runtime"},
     "sandbox": {"catalog", "runtime"},
     "http_server": {"catalog", "runtime", "wire"},
-    "issuer": {"http_server"},
+    "issuer": {"http_server", "wire"},
     "transport": {"catalog", "wire", "sandbox"},
     "parts": {"catalog", "http_server", "runtime", "transport", "wire"},
     "bindings": {"catalog", "wire", "samples"},

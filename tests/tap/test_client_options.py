@@ -10,12 +10,16 @@ from typing import Any
 
 import pytest
 
+from mcp_touchstone.catalog.loader import CLIENTS, load
 from mcp_touchstone.cli import main
+from mcp_touchstone.config.settings import Settings
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.parts import stepper
 from mcp_touchstone.parts.scenarios import find, scenarios, without
-from mcp_touchstone.tap import client_process, show
+from mcp_touchstone.tap import check, client_process, show
 from mcp_touchstone.tap.client_process import STARTS
 from mcp_touchstone.tap.stage import Stage
+from mcp_touchstone.target.target import Target
 from tests.cases import cases
 from tests.reference_client import CHECKOUT
 from tests.tap.test_drive import CLOSE, GOOD, STATELESS, STEPS, TRANSPORT
@@ -250,6 +254,25 @@ def test_the_table_of_official_scenarios_has_those_of_our_parts() -> None:
     assert ours <= {*scenarios()}
     named = {word for part in scenarios().values() for word in (part.official or "").split()}
     assert named - {"elicitation-defaults"} <= theirs
+
+
+def test_a_scenario_of_a_draft_is_played_only_where_its_chapter_is_selected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, GOOD, "--http", "--scenario", "auth-dpop") == 2
+    assert "the scenario auth-dpop is of a draft: add --select dpop" in capsys.readouterr().err
+
+    client = Settings(client=(sys.executable, "-c", GOOD), client_http=True)
+    drafts = {name for name, part in scenarios().items() if part.draft}
+    for words, extra in (((), set()), (("clients",), set()), (("clients/*",), drafts)):
+        scenes = check._Scenes(client, Target(command=client.client), Choice(select=words))
+        assert {*scenes.fit()} & drafts == extra
+
+
+def test_each_draft_on_clients_has_a_scenario() -> None:
+    chapters = {clause.chapter for clause in load(CLIENTS).catalogue if clause.draft}
+
+    assert {part.draft for part in scenarios().values()} == {"", *chapters}
 
 
 def test_shards_have_each_scenario_once(tmp_path: Path) -> None:

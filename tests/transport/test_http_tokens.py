@@ -10,6 +10,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from email.message import Message
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -189,7 +190,8 @@ def test_guard_refuses_a_token_for_another_server(audience: str | None, admitted
     try:
         guard.protect("http://127.0.0.1:5/mcp")
         token = guard._current.mint.token(audience, "read")
-        headers = {"Authorization": f"Bearer {token}"}
+        headers = Message()
+        headers["Authorization"] = f"Bearer {token}"
         with contextlib.nullcontext() if admitted else pytest.raises(Refusal):
             guard.admit(headers, "POST", [{"method": "tools/list"}])
     finally:

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any, Final
 
 from cryptography import x509
@@ -94,8 +95,12 @@ class Mint:
         self.issuer = issuer
         self.revoked: set[str] = set()
         named: Any = {"kid": secrets.token_hex(8), "use": "sig", "alg": ALGORITHM}
+        self._named = named
         self._own = RSAKey.generate_key(2048, named)
-        self._stranger = RSAKey.generate_key(2048, named)
+
+    @cached_property
+    def _stranger(self) -> RSAKey:
+        return RSAKey.generate_key(2048, self._named)
 
     def jwks(self, *, stranger: bool = False) -> dict[str, Any]:
         """Return the public keys."""
@@ -119,7 +124,7 @@ class Mint:
         user: str = USERS[0],
         flaw: str = "",
         kind: str = "at+jwt",
-        **more: str,
+        **more: Any,
     ) -> str:
         """Return an access token.
 

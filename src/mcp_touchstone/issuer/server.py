@@ -29,6 +29,7 @@ from mcp_touchstone.issuer.mint import (
     assertion_fault,
     client_key,
 )
+from mcp_touchstone.issuer.proofs import ALGORITHMS, SCHEME, Proofs
 
 MOST_BODY: Final = 1 << 16
 KEPT: Final = 100
@@ -73,6 +74,18 @@ BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 DOCUMENTS: Final = "client_id_metadata_document_supported"
 """Member of metadata: a client may be named by the URL of its own metadata."""
 
+THUMBPRINT: Final = "dpop_jkt"
+"""Parameter of an authorization request: the key to which its code is bound (RFC 9449, 10)."""
+
+NO_PROOF: Final[dict[str, Any]] = {
+    "at": "token",
+    "checked": ["token-request"],
+    "faults": ["token-request: no proof"],
+    "nonce": "",
+    "error": "",
+}
+"""What is noted of a token request without a proof."""
+
 ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 EXCHANGED: Final = ("audience", "requested_token_type", "subject_token_type")
 """Parameters of a token exchange whose values are noted."""
@@ -111,6 +124,7 @@ class Issuer:
         keys: client id -> the key of its assertions.
         provider: the identity provider whose assertions it takes.
         partners: client id at this identity provider -> that of the client elsewhere.
+        proofs: the proofs that clients send for tokens that are bound to a key; None for none.
 
     Raises:
         OSError: it cannot listen.
@@ -140,6 +154,7 @@ class Issuer:
         self.keys: dict[str, Any] = {}
         self.provider: Issuer | None = None
         self.partners: dict[str, str] = {}
+        self.proofs: Proofs | None = None
         if not beside:
             self.server.start()
 
@@ -165,6 +180,7 @@ class Issuer:
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["RS256"],
             "authorization_response_iss_parameter_supported": True,
+            **({"dpop_signing_alg_values_supported": [*ALGORITHMS]} if self.proofs else {}),
         }
 
     def register(self) -> dict[str, str]:
@@ -296,7 +312,8 @@ class _Handler(Responses):
     def _bearer(self) -> dict[str, bool]:
         """Return whether a request has an access token of ours in its header."""
         scheme, _, token = self.headers.get("Authorization", "").partition(" ")
-        known = scheme.lower() == "bearer" and self.issuer.mint.read(token.strip())
+        schemes = {"bearer", SCHEME.lower()}
+        known = scheme.lower() in schemes and self.issuer.mint.read(token.strip())
         return {"bearer": True} if known else {}
 
     def _upstream(self, body: bytes) -> None:
@@ -393,7 +410,9 @@ class _Handler(Responses):
         self.answer(302, extra={"Location": back + mark + urlencode(answer)})
 
     def _token(self, form: dict[str, str], methods: list[str]) -> None:
-        mint = self.issuer.mint
+        mint, bound = self.issuer.mint, self._bound(form)
+        if bound is None:
+            return
         asked: dict[str, str] | None = form
         user = form.get("client_id") or USERS[0]
         noted: dict[str, Any] = {
@@ -439,17 +458,38 @@ class _Handler(Responses):
             self._json({"error": "invalid_grant"}, 400)
             return
         scope = asked.get("scope", "")
-        token = mint.token(form.get("resource") or asked.get("resource"), scope, user=user)
+        more: dict[str, Any] = {"cnf": {"jkt": bound}} if bound else {}
+        token = mint.token(form.get("resource") or asked.get("resource"), scope, user=user, **more)
         answer: dict[str, Any] = {
             "access_token": token,
-            "token_type": "Bearer",
+            "token_type": SCHEME if bound else "Bearer",
             "expires_in": LONG,
             "scope": scope,
         }
         if asked is not form and len(self.issuer.refreshes) < KEPT:
             answer["refresh_token"] = secrets.token_urlsafe(16)
-            self.issuer.refreshes[answer["refresh_token"]] = asked
+            own = {THUMBPRINT: bound if methods == [PUBLIC] else ""}  # RFC 9449, section 5
+            self.issuer.refreshes[answer["refresh_token"]] = {**asked, **own}
         self._json(answer)
+
+    def _bound(self, form: dict[str, str]) -> str | None:
+        """Return the key to which a token will be bound: empty for none, None if it was refused."""
+        issuer, sent = self.issuer, self.headers.get_all(SCHEME, [])
+        if issuer.proofs is None:
+            return ""
+        if not sent:
+            self._hear("proof", {}, **NO_PROOF)
+            return ""
+        known = issuer.codes.get(form.get("code", "")) or {}
+        known = known or issuer.refreshes.get(form.get("refresh_token", "")) or {}
+        wanted = known.get(THUMBPRINT, "")
+        proof = issuer.proofs.read(sent, "POST", f"{issuer.url}/token", bound=wanted)
+        self._hear("proof", {}, **proof.facts("token"))
+        if not proof.error:
+            return proof.key
+        headers = {"Content-Type": "application/json", **issuer.proofs.answer(proof.error)}
+        self.answer(400, json.dumps({"error": proof.error}).encode(), headers)
+        return None
 
     def _assertion_fault(self, form: dict[str, str]) -> str:
         """Return what is wrong with the assertion by which a client authenticates."""

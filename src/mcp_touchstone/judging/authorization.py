@@ -28,10 +28,14 @@ KINDS: Final = {
     **dict.fromkeys(("scopes", "sent"), list),
     **dict.fromkeys(("assertion", "audience", "grant", "grant_type"), str),
     **dict.fromkeys(("requested_token_type", "subject_token_type"), str),
+    **dict.fromkeys(("checked", "faults"), list),
+    **dict.fromkeys(("at", "error", "nonce"), str),
     "status": int,
     "verified": bool,
 }
-TEXTS: Final = ("metadata", "methods", "places", "response", "scopes", "sent")
+TEXTS: Final = (
+    *("checked", "faults", "metadata", "methods", "places", "response", "scopes", "sent"),
+)
 """The lists that have texts only."""
 
 REQUIRED: Final = {
@@ -43,6 +47,7 @@ REQUIRED: Final = {
     "token": ("known",),
     "exchange": ("known", "requested_token_type", "subject_token_type"),
     "request": ("request", "token"),
+    "proof": ("at", "checked", "faults", "nonce", "error"),
 }
 """What our server and our issuer note: place -> the facts that are always there."""
 

@@ -57,6 +57,9 @@ REDIRECTS: Final = "redirects"
 STATUSES: Final = (307, 308, 301, 302, 303)
 """The redirects, one for each call; a further one has the other origin under another name."""
 
+PROOFS, NONCES = "proofs", "nonces"
+"""Tokens are bound to a key, of which each request has a proof; with NONCES it has a nonce too."""
+
 MOVES: Final = "moves"
 """Tokens come from another authorization server after the first call."""
 
@@ -96,6 +99,7 @@ class Protection:
             ``client_credentials`` or ``BEARER``; empty for a client that it does not know.
         stranger: whether the metadata names another issuer than the one that knows the client.
         renamed: whether the other issuer has the port of the first one, and another host name.
+        proofs: PROOFS or NONCES; empty for tokens that whoever has them may use.
     """
 
     place: str = "/metadata/mcp"
@@ -115,6 +119,7 @@ class Protection:
     grant: str = ""
     stranger: bool = False
     renamed: bool = False
+    proofs: str = ""
 
 
 BAIT: Final = "bait.json"
@@ -226,6 +231,7 @@ class Part:
         http_fault: what its HTTP server does: one of the constants above; empty for nothing.
         protection: how its HTTP server asks for a token; None for a part that asks for none.
         official: see ``scenario``.
+        draft: the chapter of a draft that has it; empty for one that is played always.
         may_fail: whether a client may report an error, so that its exit status means nothing.
         lingers: seconds that it goes on after the end of its input.
         on_stdio: whether it is for stdio only.
@@ -244,6 +250,7 @@ class Part:
     lingers = 0.0
     on_stdio = False
     official: ClassVar[str | None] = None
+    draft = ""
     capabilities: ClassVar[Json] = {"tools": {"listChanged": True}}
     results: ClassVar[Mapping[str, Json]] = {}
     named: ClassVar[tuple[str, ...]] = ()
@@ -508,7 +515,8 @@ class Protected(Part):
     modern = both = may_fail = True
 
 
-def protected(name: str, *, about: str, official: str, **members: Any) -> None:
+def protected(name: str, *, about: str, official: str, draft: str = "", **members: Any) -> None:
     """Declare a server that asks for a token, by members of its ``Protection``."""
     steps = TWICE if "then" in members else Protected.steps
-    variant(name, Protected, about, official, steps=steps, protection=Protection(**members))
+    own = {"steps": steps, "protection": Protection(**members), "draft": draft}
+    variant(name, Protected, about, official, **own)

@@ -11,6 +11,7 @@ from typing import Final
 
 from mcp_touchstone.advisories import table
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.loader import CLIENTS, load
 from mcp_touchstone.catalog.sdk import LAYERS, Package, SdkIdentity
 from mcp_touchstone.config import resolve
 from mcp_touchstone.config.settings import Settings, words
@@ -19,6 +20,7 @@ from mcp_touchstone.discovery.sdk import version_in
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import tidy
 from mcp_touchstone.parts import stepper
+from mcp_touchstone.parts.part import Part
 from mcp_touchstone.parts.scenarios import find, scenarios, without
 from mcp_touchstone.results.played import PlayedScenario, troubles
 from mcp_touchstone.results.run import Run
@@ -69,7 +71,7 @@ def check(
     revision = client.spec_version
     if client.client_http and revision == rev.LEGACY[0]:
         raise ClientError(f"client: {revision} has another transport over HTTP; drop --http")
-    scenes = _Scenes(client, resolve.client_target(client))
+    scenes = _Scenes(client, resolve.client_target(client), choice)
     tidy()
     names = [*dict.fromkeys(client.scenario or scenes.fit())]
     part, count = client.shard or (1, 1)
@@ -140,8 +142,14 @@ class _Scenes:
         running: the clients that run.
     """
 
-    def __init__(self, client: Settings, target: Target) -> None:
+    def __init__(self, client: Settings, target: Target, choice: Choice) -> None:
         self.by_contract = not drive.names_server(client.client)
+        self._chosen = {""} | {
+            clause.chapter
+            for rule in load(CLIENTS).ambients
+            for clause in rule.clauses
+            if choice.takes(rule, clause)
+        }
         self.running = LiveClients()
         self._client, self._target = client, target
         self._http = client.client_http or self.by_contract
@@ -155,6 +163,7 @@ class _Scenes:
             for name, part in scenarios().items()
             if not (part.on_stdio if self._http else part.protection)
             and not (revision and without(name, revision))
+            and not self._of_draft(part)
         ]
 
     def play(self, name: str) -> Played:
@@ -164,7 +173,7 @@ class _Scenes:
             ClientError: it cannot be run, or the user named a scenario that lacks something.
         """
         named = self._client.scenario
-        lacks = self._lacks(name)
+        lacks = self._of_draft(find(name)) or self._lacks(name)
         if lacks and named:
             raise ClientError(f"client: the scenario {name} {lacks}")
         handlers = [*official(name).split(), BASIC] if self.by_contract else [name]
@@ -194,6 +203,10 @@ class _Scenes:
             and (version := version_in(info))
         }
         return replace(found, packages=found.packages or tuple(named))
+
+    def _of_draft(self, part: type[Part]) -> str:
+        """Return what a part of a draft lacks; empty for one that is selected, or of no draft."""
+        return f"is of a draft: add --select {part.draft}" * (part.draft not in self._chosen)
 
     def _lacks(self, name: str) -> str:
         """Return what a scenario needs and does not have."""

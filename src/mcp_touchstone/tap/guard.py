@@ -6,6 +6,7 @@ Sources: basic/authorization of each revision, RFC 9728 (metadata), RFC 6750 (ch
 import json
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from email.message import Message
 from functools import partial
 from http.client import HTTPConnection
 from typing import Any, Final, NoReturn
@@ -13,8 +14,9 @@ from urllib.parse import urlsplit
 
 from mcp_touchstone.http_server.hosts import Headers, value_of
 from mcp_touchstone.http_server.refusals import NO_SESSION, Refusal
+from mcp_touchstone.issuer.proofs import ALGORITHMS, SCHEME, Proof, Proofs
 from mcp_touchstone.issuer.server import BEARER, DOCUMENTS, Issuer
-from mcp_touchstone.parts.part import ISSUER, MOVES, Json, Protection
+from mcp_touchstone.parts.part import ISSUER, MOVES, NONCES, Json, Protection
 from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.http_headers import VERSION
 
@@ -51,6 +53,7 @@ class Guard:
     ) -> None:
         self._about, self._note, self._listen = about, note, listen
         self.moved = {path: f"{elsewhere}{path[1:]}" for path in about.moved}
+        self._proofs = self._new_proofs()
         self._issuers: list[Issuer] = []
         for number in range(2 if about.stranger or about.then == MOVES else 1):
             self._issuers.append(self._issuer(number))
@@ -120,8 +123,12 @@ class Guard:
             return None
         scopes = {"scopes_supported": list(about.supported)} if about.supported else {}
         issuer = self._current.url
-        resource = about.resource or self._url
-        return {"resource": resource, "authorization_servers": [issuer], **scopes}
+        found = {"resource": about.resource or self._url, "authorization_servers": [issuer]}
+        return {
+            **found,
+            **scopes,
+            **({"dpop_bound_access_tokens_required": True} if about.proofs else {}),
+        }
 
     def serves(self, path: str) -> bool:
         """Whether the path is one of the endpoints of our issuer on our own server."""
@@ -137,15 +144,16 @@ class Guard:
         connection.close()
         return found
 
-    def admit(self, headers: Headers, verb: str, messages: Sequence[Mapping[str, Any]]) -> None:
+    def admit(self, headers: Message, verb: str, messages: Sequence[Mapping[str, Any]]) -> None:
         """Serve a request only with a token.
 
         Raises:
-            Refusal: it has none, or one for another server; or a scope is missing.
+            Refusal: it has none, or one for another server; or a scope is missing, or a proof.
         """
         methods = [str(message.get("method", "")) for message in messages]
         scheme, _, token = (value_of(headers, "Authorization") or "").partition(" ")
-        token = token.strip() if scheme.lower() == "bearer" else ""
+        schemes = {"bearer", *([SCHEME.lower()] if self._proofs else [])}
+        token = token.strip() if scheme.lower() in schemes else ""
         minted = [issuer.mint.read(token) for issuer in self._issuers] if token else []
         claims = None if token in self._spent else self._current.mint.read(token)
         if claims and not self._is_for_us(claims.get("aud")):
@@ -161,6 +169,8 @@ class Guard:
         lacks = about.more if about.never or about.more not in granted else ""
         if claims is None:
             self._refuse(401, facts, self._challenge())
+        if self._proofs:
+            self._prove(self._proofs, headers, (verb, scheme, token), claims, facts)
         if lacks and {*methods} & ({"tools/list", "tools/call"} if about.never else {"tools/call"}):
             self._refused += 1
             over = self._refused > MOST_REFUSED
@@ -169,6 +179,33 @@ class Guard:
         if about.then and "tools/call" in methods and not self._called:
             self._called = True
             self._spent.add(token)
+
+    def _prove(
+        self,
+        proofs: Proofs,
+        headers: Message,
+        request: tuple[str, str, str],
+        claims: Json,
+        facts: Json,
+    ) -> None:
+        """Judge the proof in a request, which is its verb, the scheme, and the token.
+
+        Raises:
+            Refusal: the token is bound to no key, or the proof is not good.
+        """
+        verb, scheme, token = request
+        bound = claims.get("cnf", {}).get("jkt", "")
+        by_key, sent = scheme.lower() == SCHEME.lower(), headers.get_all(SCHEME, [])
+        if not bound and not by_key and not sent:
+            self._refuse(401, facts, self._challenge(error="invalid_token"))  # it knows no proofs
+        proof = Proof()
+        if by_key or sent:
+            proof = proofs.read(sent, verb, self._url, token=token, bound=bound)
+        proof.check("scheme", by_key, scheme)
+        self._say("proof", proof.facts("server"))
+        error = proof.error or ("" if bound and by_key else "invalid_token")
+        if error:
+            self._refuse(401, facts, self._challenge(error=error) | proofs.answer(error))
 
     def _is_for_us(self, audience: object) -> bool:
         """Whether a token is for this server, or for none: a client may have named no resource."""
@@ -195,24 +232,32 @@ class Guard:
         first = self._issuers[0].url if number else made.url
         made.response = {k: v and v.replace(ISSUER, first) for k, v in about.response.items()}
         made.moved = self.moved
+        made.proofs = self._new_proofs()
         for name, value in about.metadata.items():
             made.metadata[name] = value.replace(ISSUER, first) if isinstance(value, str) else value
         for name in [name for name, value in made.metadata.items() if value is None]:
             del made.metadata[name]
         return made
 
+    def _new_proofs(self) -> Proofs | None:
+        about = self._about
+        return Proofs(nonces=about.proofs == NONCES) if about.proofs else None
+
     def _refuse(self, status: int, facts: Json, challenge: Mapping[str, str]) -> NoReturn:
         self._say("request", {**facts, "status": status})
         raise Refusal(status, NO_SESSION, "a token with all scopes is needed", **challenge)
 
-    def _challenge(self, scope: str = "") -> dict[str, str]:
+    def _challenge(self, scope: str = "", error: str = "") -> dict[str, str]:
         about, parts = self._about, urlsplit(self._url)
-        said = ['error="insufficient_scope"'] if scope else []
+        error = "insufficient_scope" if scope else error
+        said = [f'algs="{" ".join(ALGORITHMS)}"'] if about.proofs else []
+        said += [f'error="{error}"'] if error else []
         if about.names_place:
             said.append(f'resource_metadata="{parts.scheme}://{parts.netloc}{about.place}"')
         scope = scope or about.scope
         said += [f'scope="{scope}"'] if scope else []
-        return {"WWW-Authenticate": "Bearer " + ", ".join(said)} if not about.defaults else {}
+        kind = SCHEME if about.proofs else "Bearer"
+        return {"WWW-Authenticate": f"{kind} {', '.join(said)}"} if not about.defaults else {}
 
     def _say(self, place: str, facts: Mapping[str, Any], issuer: int = 0) -> None:
         more = {"issuer": issuer} if issuer else {}

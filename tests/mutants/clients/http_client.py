@@ -140,6 +140,20 @@ LOGIN_FAULTS: Final = {
     "client-auth-assertion": "auth-machine-jwt",
     "client-auth-exchange": "auth-enterprise",
     "client-auth-jag": "auth-enterprise",
+    "client-dpop-token-request": "auth-dpop",
+    "client-dpop-scheme": "auth-dpop",
+    "client-dpop-proof": "auth-dpop",
+    "client-dpop-unique": "auth-dpop",
+    "client-dpop-type": "auth-dpop",
+    "client-dpop-algorithm": "auth-dpop",
+    "client-dpop-key": "auth-dpop",
+    "client-dpop-signature": "auth-dpop",
+    "client-dpop-method": "auth-dpop",
+    "client-dpop-target": "auth-dpop",
+    "client-dpop-time": "auth-dpop",
+    "client-dpop-token-hash": "auth-dpop",
+    "client-dpop-same-key": "auth-dpop",
+    "client-dpop-nonce": "auth-dpop-nonce",
 }
 """Clause that ``Login`` breaks -> the scenario."""
 
@@ -184,6 +198,50 @@ class GivenUpError(Exception):
     """There is no token."""
 
 
+class Proofs:
+    """Proves that it has the key of its tokens, except for one rule."""
+
+    def __init__(self, fault: str) -> None:
+        from joserfc import jwk  # noqa: PLC0415  (for two scenarios)
+
+        self._fault = fault.removeprefix("client-dpop-")
+        self._key, self._other = (jwk.ECKey.generate_key("P-256") for _ in range(2))
+        self._nonces: dict[str, str] = {}
+
+    def takes(self, url: str, nonce: str | None) -> bool:
+        """Keep the nonce of a server; return whether it is a new one."""
+        is_new = bool(nonce) and nonce != self._nonces.get(url)
+        self._nonces[url] = nonce or ""
+        return is_new
+
+    def headers(self, verb: str, url: str, token: str = "") -> dict[str, str]:
+        """Return the header with a proof."""
+        from joserfc import jwk, jwt  # noqa: PLC0415  (as above)
+
+        faulty = self._fault if token else ""
+        key = self._other if faulty == "same-key" else self._key
+        shown = key.as_dict(private=faulty == "key")
+        header: Json = {"typ": "dpop+jwt", "alg": "ES256", "jwk": shown}
+        claims: Json = {"jti": secrets.token_hex(8), "htm": verb, "htu": url, "iat": time.time()}
+        if token:
+            digest = hashlib.sha256(token.encode()).digest()
+            claims["ath"] = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        if self._nonces.get(url) and self._fault != "nonce":
+            claims["nonce"] = self._nonces[url]
+        header |= {"type": {"typ": "JWT"}, "algorithm": {"alg": "HS256"}}.get(faulty, {})
+        wrong: dict[str, Json] = {
+            "unique": {"jti": "the same"},
+            "method": {"htm": "get"},
+            "target": {"htu": "https://elsewhere.invalid/mcp"},
+            "time": {"iat": 0},
+            "token-hash": {"ath": token},
+        }
+        signer: Any = self._other if faulty == "signature" else key
+        if faulty == "algorithm":
+            signer = jwk.OctKey.generate_key(256)
+        return {"DPoP": jwt.encode(header, claims | wrong.get(faulty, {}), signer)}
+
+
 class Login:
     """Gets tokens as the protocol says, except for one clause."""
 
@@ -202,20 +260,31 @@ class Login:
         self._renewal: Json = {}
         self._tries = 0
         self._token = "x" if self._fault == "foreign-token" else ""
+        proves = os.environ["MCP_CONFORMANCE_SCENARIO"].startswith("auth-dpop")
+        self._proofs = Proofs(self._fault) if proves else None
 
     def _named(self, issuer: str) -> str:
         """Return that by which it tells issuers apart."""
         return str(urlsplit(issuer).port) if self._fault == PORT_ONLY else issuer
 
-    def headers(self, method: str) -> dict[str, str]:
-        """Return the header with the token, if there is one."""
+    def headers(self, verb: str, method: str) -> dict[str, str]:
+        """Return the header with the token, if there is one, and with the proof of its key."""
         if self._fault == "token-header" and method == "tools/list":
             self._fault = ""
             return {}
-        return {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        if not self._token:
+            return {}
+        if self._proofs is None:
+            return {"Authorization": f"Bearer {self._token}"}
+        scheme = "Bearer" if self._fault == "client-dpop-scheme" else "DPoP"
+        proof = self._proofs.headers(verb, self._server, self._token)
+        left_out = self._fault == "client-dpop-proof" and method == "tools/list"
+        return {"Authorization": f"{scheme} {self._token}", **({} if left_out else proof)}
 
-    def answer(self, status: int, challenge: str) -> bool:
+    def answer(self, status: int, challenge: str, nonce: str | None) -> bool:
         """Get a token after a refusal; return whether the request is to be sent again."""
+        if self._proofs and self._token and "error=" in challenge:
+            return self._proofs.takes(self._server, nonce)
         said = dict(re.findall(r'(\w+)="([^"]*)"', challenge))
         self._tries += status == http.client.FORBIDDEN
         most = 6 if self._fault == "retries" else 2
@@ -382,9 +451,12 @@ class Login:
     def _redeem(self, found: Json, form: Json) -> str:
         if self._fault != "resource":
             form["resource"] = self._server
-        more = self._shown(found, form)
-        body = urlencode(form).encode()
-        status, body, _ = self._call("POST", found["token_endpoint"], body, more)
+        more, place = self._shown(found, form), found["token_endpoint"]
+        if self._proofs and self._fault != "client-dpop-token-request":
+            more |= self._proofs.headers("POST", place)
+        status, body, nonce = self._call("POST", place, urlencode(form).encode(), more)
+        if self._proofs and status == http.client.BAD_REQUEST and self._proofs.takes(place, nonce):
+            return self._redeem(found, form)
         if status != http.client.OK:
             raise GivenUpError
         answer = json.loads(body)
@@ -424,7 +496,8 @@ class Login:
         headers = {**version, **more}
         connection.request(verb, f"{parts.path}?{parts.query}".rstrip("?"), body, headers)
         answer = connection.getresponse()
-        found = answer.status, answer.read(), answer.headers["Location"] or ""
+        said = answer.headers["DPoP-Nonce"] or answer.headers["Location"] or ""
+        found = answer.status, answer.read(), said
         connection.close()
         if self._fault == "credentials-origin" and found[0] in REDIRECTS - {http.client.FOUND}:
             return self._call(verb, found[2], body)
@@ -546,7 +619,7 @@ class Client:
     def _headers(self, verb: str, message: Mapping[str, Any] = {}) -> dict[str, str]:
         method = str(message.get("method", ""))
         headers = {"Accept": BOTH if verb == "POST" else "text/event-stream", **self._session}
-        headers |= self._login.headers(method)
+        headers |= self._login.headers(verb, method)
         if self._modern:
             headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
             if method in NAMES:
@@ -568,7 +641,8 @@ class Client:
         response = connection.getresponse()
         if response.status in {http.client.UNAUTHORIZED, http.client.FORBIDDEN}:
             response.read()
-            again = self._login.answer(response.status, response.headers["WWW-Authenticate"] or "")
+            said = [response.headers[name] for name in ("WWW-Authenticate", "DPoP-Nonce")]
+            again = self._login.answer(response.status, said[0] or "", said[1])
             return self._send(verb, message, **more) if again else (response.status, [])
         if self._follows and response.status in REDIRECTS:
             place = urlsplit(response.headers["Location"])
