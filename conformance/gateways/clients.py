@@ -87,19 +87,14 @@ def lists_many_tools(talk: gateways.ExchangeTalk) -> None:
 @ambient("gateway-answers-own", "gateway-lists-own", of="clients")
 def answers_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
     """Two clients with one id get each its own answer, and each the whole list."""
-    for name, clause in (
-        ("of-0", "gateway-answers-own"),
-        ("of-1", "gateway-answers-own"),
-        ("tools-0", "gateway-lists-own"),
-        ("tools-1", "gateway-lists-own"),
-    ):
-        if pair.has(name) and name in pair.through.steps:
-            step = pair.through.steps[name]
-            old, new = (_owned(held.steps[name]) for held in (pair.direct, pair.through))
-            actual = step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
-            if f"later of-{1 - step.client}" in brief(step.value, 500):
-                actual = f"{gateways.Fate.CROSSED}: the answer of the other client"
-            yield pair.seen(clause, name, set(old) <= set(new), "its own answer", actual)
+    for name in pair.taken("of-0", "of-1", "tools-0", "tools-1"):
+        step = pair.through.steps[name]
+        clause = "gateway-answers-own" if name.startswith("of-") else "gateway-lists-own"
+        old, new = (_owned(held.steps[name]) for held in (pair.direct, pair.through))
+        actual = step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
+        if f"later of-{1 - step.client}" in brief(step.value, 500):
+            actual = f"{gateways.Fate.CROSSED}: the answer of the other client"
+        yield pair.seen(clause, name, set(old) <= set(new), "its own answer", actual)
 
 
 def _owned(step: gateways.ExchangeStep) -> list[Any]:
@@ -144,9 +139,9 @@ def answers_when_its_server_ends(pair: gateways.Pair) -> Iterator[Seen]:
 @ambient("gateway-text-whole", of="sizes")
 def passes_text_whole(pair: gateways.Pair) -> Iterator[Seen]:
     """Characters of several bytes pass whole, in both directions."""
-    for name, before in pair.direct.steps.items():
-        if name.startswith("echo-") and before.result and name in pair.through.steps:
-            after = pair.through.steps[name]
+    for name in pair.taken():
+        before, after = pair.direct.steps[name], pair.through.steps[name]
+        if name.startswith("echo-") and before.result:
             call = pair.through.call(name.removeprefix("echo-"))
             sent = object_in(before.result, "structuredContent").get("text")
             heard = value_in(call[1].value, "params", "arguments", "text") if call else sent
@@ -175,22 +170,16 @@ def _first(one: Any, two: Any) -> str:
 def passes_large_messages_on(pair: gateways.Pair) -> Iterator[Seen]:
     """A result of 8 MiB arrives, and a call of that size is answered."""
     for name, clause in (("large", "gateway-result-large"), ("sent", "gateway-request-large")):
-        if not pair.has(name) or name not in pair.through.steps:
-            continue
-        step = pair.through.steps[name]
-        if step.timed_out and pair.is_too_slow(name, PATIENCE):
-            continue
-        wanted = pair.direct.steps[name].result.get("content")
-        whole = gateways.same(step.result.get("content"), wanted)
-        actual = step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
-        yield pair.seen(clause, name, whole, "the result of the server", actual)
+        timed_out = name in pair.through.steps and pair.through.steps[name].timed_out
+        if not (timed_out and pair.is_too_slow(name, PATIENCE)):
+            yield from pair.answered(clause, name)
 
 
 @ambient("gateway-tools-many", of="many")
 def lists_all_of_many_tools(pair: gateways.Pair) -> Iterator[Seen]:
     """Each of ten thousand tools is listed."""
-    if pair.has("many") and "many" in pair.through.steps:
-        if pair.through.steps["many"].timed_out:
+    for name in pair.taken("many"):
+        if pair.through.steps[name].timed_out:
             return  # as above
         old = gateways.names(pair.direct.steps["many"])
         tools = list_in(pair.through.steps["many"].result, "tools")

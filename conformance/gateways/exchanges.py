@@ -15,13 +15,13 @@ from mcp_touchstone.suite import (
     is_modern,
     object_in,
     rich_upstream,
+    upstream,
     value_in,
 )
 
-WATCHED: Final = "test://upstream/watched"
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 FILTERS: Final[dict[str, dict[str, Any]]] = {
-    "listen-0": {"toolsListChanged": True, "resourceSubscriptions": [WATCHED]},
+    "listen-0": {"toolsListChanged": True, "resourceSubscriptions": [upstream.WATCHED]},
     "listen-1": {"promptsListChanged": True, "resourcesListChanged": True},
 }
 """Step -> what a subscription asks for; the first one is cancelled."""
@@ -37,29 +37,56 @@ OWN: Final = {
 }
 """Metadata of a request, of the client and of a trace."""
 
+SAMPLING: Final = "sampling/createMessage"
 QUESTIONS: Final = {
+    "roots": ("gateway-roots", "roots/list"),
+    "sampling": ("gateway-sampling", SAMPLING),
+    "elicitation": ("gateway-elicitation", "elicitation/create"),
     "url": ("gateway-elicitation-url", "elicitation/create"),
     "refusal": ("gateway-elicitation-refused", "elicitation/create"),
-    "tools": ("gateway-sampling-tools", "sampling/createMessage"),
+    "tools": ("gateway-sampling-tools", SAMPLING),
+    "error": ("gateway-question-error", SAMPLING),
 }
 """What the server asks -> the clause, and the method."""
+
+REPORT: Final = {"progress": 1, "total": 2.5, "message": "ünïcode"}
+SAID: Final = {
+    "role": "assistant",
+    "content": {"type": "text", "text": "waited"},
+    "model": "a model",
+}
+"""The progress of our client with a question, and its answer."""
+
+CANCELLED: Final = "notifications/cancelled"
+PROGRESS: Final = "notifications/progress"
+AFTERWARDS: Final = (
+    "notifications/message",
+    "notifications/tools/list_changed",
+    "notifications/resources/updated",
+)
+"""What the server sends behind an answer, in this order."""
 
 
 @gateways.exchange("subscriptions", rich_upstream.Rich)
 def subscribes(talk: gateways.ExchangeTalk) -> None:
     """Subscribe, hear of changes, and end it."""
     if not talk.modern:
-        watched = {"uri": talk.expected.uri(WATCHED)}
+        watched = {"uri": talk.expected.uri(upstream.WATCHED)}
         talk.ask("subscribe", "resources/subscribe", watched)
+        talk.call("change", "change")
+        talk.settle()
+        line = talk.call("afterwards", "afterwards").line
+        talk.first.wait(lambda: _heard(talk.first.transcript, AFTERWARDS[-1], line), PATIENCE)
+        talk.settle()
         talk.ask("unsubscribe", "resources/unsubscribe", watched)
         return
     lines = []
     for name, wanted in FILTERS.items():
-        uris = {"resourceSubscriptions": [talk.expected.uri(WATCHED)]}
+        uris = {"resourceSubscriptions": [talk.expected.uri(upstream.WATCHED)]}
         at_it = {member: uris.get(member, one) for member, one in wanted.items()}
         lines.append(talk.send(rich_upstream.LISTEN, {"notifications": at_it}))
         talk.steps[name] = gateways.ExchangeStep(lines[-1], None, None)
-        talk.until(lambda: _notifications(talk.first.transcript, lines[-1]), PATIENCE)
+        talk.first.wait(lambda: _notifications(talk.first.transcript, lines[-1]), PATIENCE)
     talk.call("change", "change")
     talk.settle()
     talk.cancel(lines[0])
@@ -112,16 +139,32 @@ def answers_questions(talk: gateways.ExchangeTalk) -> None:
     params = {**talk.params("take"), "arguments": rich_upstream.ARGUMENTS}
     talk.ask("take", "tools/call", params, meta=OWN)
     for what in QUESTIONS:
-        talk.question(what)
+        if what != "error" or not talk.modern:  # there no answer to a question is an error
+            talk.question(what)
     talk.settle()
-    if not talk.modern:
+    if talk.modern:
+        talk.rounds("round", talk.params("rounds"))
         return
-    params, more = talk.params("rounds"), dict[str, Any]()
-    for number in range(len(rich_upstream.ROUNDS) + 1):
-        step = talk.ask(f"round-{number}", "tools/call", {**params, **more})
-        answers = talk.first.answers
-        filled = answers.filled(answers.client, step.result.get("inputRequests"))
-        more = {"inputResponses": filled, "requestState": step.result.get("requestState")}
+    line = talk.send("tools/call", talk.params("ask", what="withdrawn", mark="withdrawn"))
+    if talk.asked(SAMPLING, line):
+        talk.call("withdraw", "withdraw", mark="withdraw")
+    talk.take("ask-withdrawn", line)
+    line = talk.send("tools/call", talk.params("ask", what="reported", mark="reported"))
+    if asked := talk.asked(SAMPLING, line):
+        token = object_in(asked, "params", "_meta").get("progressToken")
+        if id_key(token) is not None:
+            talk.first.notify(PROGRESS, {"progressToken": token, **REPORT})
+        talk.first.say({"jsonrpc": "2.0", "id": asked["id"], "result": SAID})
+        talk.facts["token"] = token
+    talk.take("ask-reported", line)
+    talk.settle()
+
+
+def _heard(transcript: Any, method: str, line: int) -> bool:
+    """Whether a message of a method has come behind a line."""
+    return any(
+        message.method == method for one in transcript.since(line) for message in one.messages
+    )
 
 
 def _still_open(step: gateways.ExchangeStep) -> Any:
@@ -145,16 +188,31 @@ def _notifications(transcript: Any, line: int) -> list[tuple[int, str, Any]]:
 @ambient("gateway-subscribe-arrives", of="subscriptions")
 def passes_subscriptions_on(pair: gateways.Pair) -> Iterator[Seen]:
     """The client's requests to watch a resource, and to watch it no more, reach the server."""
+    clause, uri = "gateway-subscribe-arrives", upstream.WATCHED
     for name in ("subscribe", "unsubscribe"):
-        if pair.has(name) and "result" in (pair.through.steps[name].value or {}):
-            heard = [value_in(e.value, "params", "uri") for _, e in _heard(pair, name)]
-            actual = f"the server heard {', '.join(map(brief, heard)) or 'nothing'}"
-            passed = WATCHED in heard
-            yield pair.seen("gateway-subscribe-arrives", name, passed, WATCHED, actual)
+        yield from pair.reaches(clause, name, f"resources/{name}", "uri", uri)
 
 
-def _heard(pair: gateways.Pair, name: str) -> list[tuple[int, Any]]:
-    return list(pair.through.received(f"resources/{name}"))
+@ambient("gateway-messages-afterwards", of="subscriptions")
+def passes_messages_behind_an_answer_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """What the server sends after the answer of a request arrives."""
+    for name in pair.taken("afterwards"):
+        for method in AFTERWARDS:
+            (sent, _), (came, before) = (
+                _apart(held, method) for held in (pair.direct, pair.through)
+            )
+            if before:  # else another rule says that none arrive
+                clause = "gateway-messages-afterwards"
+                yield pair.kept(clause, name, {method: sent}, {method: came}, "what was sent")
+
+
+def _apart(held: gateways.Held, method: str) -> tuple[list[Any], list[Any]]:
+    """Return the params of the messages that were sent behind the answer, and of those before."""
+    line, apart = held.steps["afterwards"].line, (list[Any](), list[Any]())
+    for entry, message in held.heard(method):
+        params = object_in(message.value, "params")
+        apart[entry.n < line or params.get("data") == "before"].append(params)
+    return apart
 
 
 @ambient(
@@ -195,7 +253,7 @@ def passes_streams_on(pair: gateways.Pair) -> Iterator[Seen]:
 @ambient("gateway-listen-ends", of="subscriptions")
 def passes_the_end_of_a_subscription_on(pair: gateways.Pair) -> Iterator[Seen]:
     """A subscription that the client cancels ends at the server."""
-    if not pair.has(LEFT) or LEFT not in pair.through.steps:
+    if not [*pair.taken(LEFT)]:
         return
     before, after = (_still_open(held.steps[LEFT]) for held in (pair.direct, pair.through))
     arrived = list(pair.through.received(rich_upstream.LISTEN))
@@ -215,13 +273,10 @@ def passes_tasks_on(pair: gateways.Pair) -> Iterator[Seen]:
         actual = f"{gateways.Fate.LOST}: the capability tasks"
         yield pair.seen("gateway-tasks-answers", "opening", False, "tasks are offered", actual)
         return
-    for name in pair.direct.steps:
-        if name.startswith("task-") and pair.has(name) and name in pair.through.steps:
+    for name in pair.taken():
+        if name.startswith("task-"):
             old, new = (_unnamed(held, name) for held in (pair.direct, pair.through))
-            every = gateways.compared(old, new)
-            found = [one for one in every if one.path[-1:] != ("large",)]  # another rule counts it
-            actual = pair.through.steps[name].why or gateways.in_words(found)
-            yield pair.seen("gateway-tasks-answers", name, not found, "the same", actual)
+            yield pair.kept("gateway-tasks-answers", name, old, new)
     sent, came = [len(held.heard(STATUS)) for held in (pair.direct, pair.through)]
     if sent:
         actual = f"{came} of {sent} notifications"
@@ -236,8 +291,8 @@ def _unnamed(held: gateways.Held, name: str) -> Any:
 
 
 def _with_places(value: Any, ids: list[Any]) -> Any:
-    if isinstance(value, dict):
-        return {key: _with_places(inner, ids) for key, inner in value.items()}
+    if isinstance(value, dict):  # another rule counts large numbers
+        return {key: _with_places(inner, ids) for key, inner in value.items() if key != "large"}
     if isinstance(value, list):
         return [_with_places(inner, ids) for inner in value]
     return f"task {ids.index(value)}" if isinstance(value, str) and value in ids else value
@@ -249,12 +304,9 @@ def _with_places(value: Any, ids: list[Any]) -> Any:
 def passes_all_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Questions of each mode reach the client, and its answers the server."""
     for what, (clause, method) in QUESTIONS.items():
-        name = f"ask-{what}"
-        if pair.has(name) and name in pair.through.steps:
-            old, new = (_question(held, name, method) for held in (pair.direct, pair.through))
-            found = gateways.compared(old, new)
-            actual = gateways.in_words(found)
-            yield pair.seen(clause, name, not found, "the question and its answer", actual)
+        for name in pair.taken(f"ask-{what}"):
+            old, new = (held.question(name, method) for held in (pair.direct, pair.through))
+            yield pair.kept(clause, name, old, new, "the question and its answer")
     if pair.direct.heard(COMPLETE):
         sent, came = (held.params_of(COMPLETE) for held in (pair.direct, pair.through))
         actual = brief(came) if came else f"{gateways.Fate.LOST}: {COMPLETE}"
@@ -262,19 +314,42 @@ def passes_all_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
         yield pair.seen(clause, "ask-url", sent == came, brief(sent), actual)
 
 
-def _question(held: gateways.Held, name: str, method: str) -> dict[str, Any]:
-    """Return what a client was asked by a step, and what the server was answered."""
-    report = object_in(held.steps[name].value, "result", "structuredContent")
-    rounds = object_in(held.steps[f"{name}-first"].value, "result", "inputRequests")
-    order = [f"ask-{what}" for what, (_, of) in QUESTIONS.items() if of == method]
-    asked = [object_in(one, "params") for one in rounds.values()]
-    if not rounds:
-        asked = held.params_of(method)[order.index(name) :][:1]
-    return {
-        "asked": [{k: v for k, v in one.items() if k != "_meta"} for one in asked],
-        "answered": report.get("said"),
-        "state": report.get("state"),
-    }
+@ambient("gateway-question-cancelled", "gateway-question-cancelled-right", of="questions")
+def passes_cancelled_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """That the server cancels a question reaches the client, with the id of the question there."""
+    for name in pair.taken("withdraw"):
+        line = pair.through.steps["ask-withdrawn"].line
+        asked = [m.value["id"] for entry, m in pair.through.heard(SAMPLING) if entry.n > line][:1]
+        heard = pair.through.heard(CANCELLED)
+        sent, came = (
+            {CANCELLED: [{"reason": one.get("reason")} for one in held.params_of(CANCELLED)][:1]}
+            for held in (pair.direct, pair.through)
+        )
+        yield pair.kept("gateway-question-cancelled", name, sent, came, "the cancellation")
+        for number, (entry, message) in enumerate(heard):
+            own = object_in(message.value, "params").get("requestId")
+            passed = [id_key(own)] == [id_key(one) for one in asked] and number == 0
+            actual = f"cancellation {number + 1} is of {brief(own)}"
+            expected = f"one, of the question {brief(asked[0])}"
+            yield Seen("gateway-question-cancelled-right", passed, entry.n, expected, actual)
+
+
+@ambient("gateway-progress-upstream", "gateway-progress-upstream-token", of="questions")
+def passes_progress_of_the_client_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """Progress that the client reports of a question reaches the server, under its token."""
+    if "token" not in pair.through.facts:
+        return  # the question did not reach the client
+    heard = [(n, e, object_in(e.value, "params")) for n, e in pair.through.received(PROGRESS)]
+    own = [params for *_, params in heard if params.get("progressToken") == rich_upstream.TOKEN]
+    sent = {PROGRESS: [{"progressToken": rich_upstream.TOKEN, **REPORT}]}
+    for name in pair.taken("ask-reported"):
+        yield pair.kept("gateway-progress-upstream", name, sent, {PROGRESS: own})
+    for number, entry, params in heard:
+        token = params.get("progressToken")
+        passed, spot = token == rich_upstream.TOKEN, (number, entry.n)
+        actual = f"the token {brief(token)}, which the server never gave"
+        clause = "gateway-progress-upstream-token"
+        yield pair.behind_at(clause, passed, spot, "a token of the server", actual)
 
 
 @ambient(
@@ -285,24 +360,19 @@ def _question(held: gateways.Held, name: str, method: str) -> dict[str, Any]:
 )
 def passes_requests_on(pair: gateways.Pair) -> Iterator[Seen]:
     """The arguments and the metadata of a call, and what the client can do, reach the server."""
-    if not pair.has("take") or "take" not in pair.through.steps:
-        return
     params, able = _taken(pair.through)
-    if not params:
+    if not params or not [*pair.taken("take")]:
         return
-    sent = {"arguments": rich_upstream.ARGUMENTS}
-    found = gateways.compared(sent, {"arguments": params.get("arguments")})
-    actual = gateways.in_words(found)
-    yield pair.seen("gateway-request-arguments", "take", not found, "as the client sent it", actual)
+    sent, came = rich_upstream.ARGUMENTS, params.get("arguments")
+    expected = "as the client sent it"
+    yield pair.kept(
+        "gateway-request-arguments", "take", {"arguments": sent}, {"arguments": came}, expected
+    )
     meta = object_in(params, "_meta")
-    found = gateways.compared({"_meta": OWN}, {"_meta": {k: meta[k] for k in OWN if k in meta}})
-    actual = gateways.in_words(found)
-    yield pair.seen("gateway-request-meta", "take", not found, "as the client sent it", actual)
+    own_meta = {"_meta": {k: meta[k] for k in OWN if k in meta}}
+    yield pair.kept("gateway-request-meta", "take", {"_meta": OWN}, own_meta, expected)
     own = _taken(pair.direct)[1]
-    lost = [o for o in gateways.compared(own, able) if gateways.fate(o) is gateways.Fate.LOST]
-    actual = gateways.in_words(lost)
-    clause = "gateway-request-capabilities"
-    yield pair.seen(clause, "opening", not lost, "each capability of the client", actual)
+    yield pair.lost("gateway-request-capabilities", "opening", own, able)
 
 
 def _taken(held: gateways.Held) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -322,8 +392,7 @@ def _taken(held: gateways.Held) -> tuple[dict[str, Any], dict[str, Any]]:
 def passes_each_round_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Each round of a call arrives, with its questions, answers and state."""
     for number in range(len(rich_upstream.ROUNDS) + 1):
-        name = f"round-{number}"
-        if pair.has(name) and name in pair.through.steps:
+        for name in pair.taken(f"round-{number}"):
             state = ("result", "requestState")  # it is opaque: a gateway may give its own
             found = [one for one in pair.changes(name) if one.path != state]
             actual = pair.through.steps[name].why or gateways.in_words(found)

@@ -1,6 +1,8 @@
 """gateways/headers: what a gateway over HTTP passes on in headers, and what it must not."""
 
+import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from mcp_touchstone.suite import (
@@ -35,11 +37,11 @@ def calls_with_headers(talk: gateways.ExchangeTalk) -> None:
     if not talk.shares:
         return
     for token in callers.TOKENS:
-        client = talk.bearer(token)
-        if client is not None:
+        with contextlib.suppress(gateways.NoSecondClientError):
+            client = talk.another(token)
             talk.pages(f"tools-{client}", "tools/list", "tools", client)
             talk.call(f"echo-{client}", "echo", client, text=f"of-{client}", mark=MARK)
-    http = talk.http()
+    http = talk.http
     if http.local:
         answer = http.first_request({"Origin": FOREIGN})
         talk.facts["origin"] = answer.line, answer.reply.result is not None, str(answer)
@@ -91,7 +93,7 @@ def keeps_the_token_of_the_client(pair: gateways.Pair) -> Iterator[Seen]:
             actual += "; as the whole request is passed on, both may be one server"
         where = number, one.line or one.event_line
         seen = pair.behind_at("gateway-token-own", not named, where, "no such token", actual)
-        yield gateways.mild(seen, mild) if mild else seen
+        yield replace(seen, mild=mild)
 
 
 def _calls(pair: gateways.Pair) -> list[str]:
@@ -109,7 +111,7 @@ def issues_its_own_sessions(pair: gateways.Pair) -> Iterator[Seen]:
             passed = one.header(SESSION) not in _issued(pair)
             actual = f"{SESSION}: {one.header(SESSION)}, which our server issued to the gateway"
             line = one.line or one.event_line or None
-            yield pair.at("gateway-session-own", passed, line, "an id of its own", actual)
+            yield Seen("gateway-session-own", passed, line, "an id of its own", actual)
 
 
 @ambient("gateway-origin", of="headers")
@@ -118,7 +120,7 @@ def refuses_foreign_pages(pair: gateways.Pair) -> Iterator[Seen]:
     if "origin" in pair.through.facts:
         line, served, answer = pair.through.facts["origin"]
         expected = f"no service for the Origin {FOREIGN}"
-        yield pair.at("gateway-origin", not served, line, expected, answer)
+        yield Seen("gateway-origin", not served, line, expected, answer)
 
 
 @ambient("gateway-cache-private", of="headers")

@@ -1,9 +1,10 @@
 """gateways/members: what arrives of lists, results and errors."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
-from mcp_touchstone.suite import LISTS, Breach, Seen, ambient, brief, gateways, object_in
+from mcp_touchstone.suite import LISTS, Breach, Seen, ambient, brief, gateways, object_in, value_in
 
 NEEDS: Final = {
     "prompts": "prompts",
@@ -65,11 +66,6 @@ def _items(*members: str) -> tuple[tuple[str, str], ...]:
 
 def _each(steps: tuple[str, ...], *paths: str) -> tuple[tuple[str, str], ...]:
     return tuple((step, path) for step in steps for path in paths)
-
-
-def _text(step: str) -> tuple[tuple[str, str], ...]:
-    member = LISTS[step][1]
-    return tuple((step, f"result.{member}.*.{one}") for one in ("name", "title", "description"))
 
 
 _RESULTS: Final = (*TOOLS, "prompt", "read", "read-bytes", "complete")
@@ -147,7 +143,7 @@ def _is_unkept(pair: gateways.Pair, step: str) -> bool:
     return (
         works
         and NEEDS.get(step, "") in _declared(pair.through)
-        and (gateways.code(pair.through.steps[step].value) == gateways.NO_METHOD)
+        and value_in(pair.through.steps[step].value, "error", "code") == gateways.NO_METHOD
     )
 
 
@@ -157,8 +153,8 @@ def _kind(value: Any) -> str:
 
 def _compared(pair: gateways.Pair) -> Iterator[str]:
     """Yield the steps whose answers are of one kind, so that their members can be compared."""
-    for name in pair.direct.steps:
-        if pair.has(name) and name in pair.through.steps and not _is_dropped(pair, name):
+    for name in pair.taken():
+        if not _is_dropped(pair, name):
             new = pair.through.steps[name].value
             if new is not None and _kind(new) == _kind(pair.direct.steps[name].value):
                 yield name
@@ -184,7 +180,8 @@ def passes_each_member_on(pair: gateways.Pair) -> Iterator[Seen]:
 def _is_usual(one: Any) -> bool:
     """Whether a member was left out, or written out, with its usual value."""
     alone = [value for value in (one.old, one.new) if value in (False, "complete")]
-    return one.path in HARMLESS and gateways.is_one_sided(one) and bool(alone)
+    one_sided = gateways.fate(one) is not gateways.Fate.CHANGED
+    return one.path in HARMLESS and one_sided and bool(alone)
 
 
 def _weighed(pair: gateways.Pair, clause: str, name: str, seen: Seen) -> Seen:
@@ -195,16 +192,14 @@ def _weighed(pair: gateways.Pair, clause: str, name: str, seen: Seen) -> Seen:
     listed = [one for one in tools if isinstance(one, dict)] if isinstance(tools, list) else []
     named = {pair.expected.prefix + name, name}
     binds = any(one.get("outputSchema") and one.get("name") in named for one in listed)
-    return seen if binds else gateways.mild(seen, Breach.WARN)
+    return seen if binds else replace(seen, mild=Breach.WARN)
 
 
 @ambient("gateway-answers-come", "gateway-answers-kind", of="contents")
 def answers_as_the_server_does(pair: gateways.Pair) -> Iterator[Seen]:
     """Each request is answered, with a result where the server gives one."""
-    for name, before in pair.direct.steps.items():
-        if not pair.has(name) or name not in pair.through.steps:
-            continue
-        after = pair.through.steps[name]
+    for name in pair.taken():
+        before, after = pair.direct.steps[name], pair.through.steps[name]
         came = after.value is not None
         yield pair.seen("gateway-answers-come", name, came, "an answer", after.why)
         if came and not (_is_dropped(pair, name) or _is_unkept(pair, name)):
@@ -216,18 +211,16 @@ def answers_as_the_server_does(pair: gateways.Pair) -> Iterator[Seen]:
 @ambient("gateway-request-params", of="contents")
 def passes_params_on(pair: gateways.Pair) -> Iterator[Seen]:
     """The params of a prompt, a resource and a completion reach the server unchanged."""
-    for name, method in METHODS.items():
-        if not pair.has(name) or name not in pair.through.steps:
-            continue
+    for name in pair.taken(*METHODS):
         sent = pair.own_params(pair.sent(name))
-        came = [pair.own_params(entry.value) for _, entry in pair.through.received(method)]
+        came = [pair.own_params(entry.value) for _, entry in pair.through.received(METHODS[name])]
         same = [one for one in came if all(one.get(key) == sent.get(key) for key in NAMES)]
         if same:  # a gateway may know by itself that a thing does not exist
             last = same[-1]
             usual: dict[str, Any] = {"arguments": {}} if last.get("arguments") == {} else {}
-            found = gateways.compared({**usual, **sent}, last)
-            actual = gateways.in_words(found)
-            yield pair.seen("gateway-request-params", name, not found, "as it was sent", actual)
+            yield pair.kept(
+                "gateway-request-params", name, {**usual, **sent}, last, "as it was sent"
+            )
 
 
 @ambient("gateway-features-passed", "gateway-opening-capabilities", of="contents")
@@ -237,10 +230,8 @@ def offers_what_the_server_offers(pair: gateways.Pair) -> Iterator[Seen]:
     lost = [name for name in before if name not in after and name not in pair.expected.drops]
     actual = f"{gateways.Fate.LOST}: the capability {', '.join(lost)}"
     yield pair.seen("gateway-features-passed", "opening", not lost, "each capability", actual)
-    for step, need in NEEDS.items():
-        if need in after and pair.has(step) and step in pair.through.steps:
-            works = not _is_unkept(pair, step)
-            actual = (
-                f"{need} is declared, and the answer is {brief(pair.through.steps[step].value)}"
-            )
+    for step in pair.taken(*NEEDS):
+        if (need := NEEDS[step]) in after:
+            works, answer = not _is_unkept(pair, step), pair.through.steps[step].value
+            actual = f"{need} is declared, and the answer is {brief(answer)}"
             yield pair.seen("gateway-opening-capabilities", step, works, "it works", actual)

@@ -17,15 +17,10 @@ from mcp_touchstone.suite import (
     id_key,
     is_modern,
     object_in,
+    upstream,
     value_in,
 )
 
-QUESTIONS: Final = {
-    "roots": "roots/list",
-    "sampling": "sampling/createMessage",
-    "elicitation": "elicitation/create",
-}
-WATCHED: Final = "test://upstream/watched"
 CHANGED: Final = (
     "notifications/tools/list_changed",
     "notifications/prompts/list_changed",
@@ -40,12 +35,6 @@ NUMBER: Final = 7007
 
 SOON: Final = 10.0
 """Seconds for the answer to such a request."""
-
-SUCCESS: Final = range(200, 300)
-"""HTTP statuses."""
-
-LONG: Final = 500
-"""Characters of an answer that are searched for the mark of its call."""
 
 FURTHER: Final = {Role.SECOND_ANSWER, Role.ORPHAN}
 """Answers that nobody waits for."""
@@ -64,10 +53,8 @@ def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
     token = {"progressToken": CALL}
     talk.ask("progress", "tools/call", talk.params("progress", mark="p", steps=3), meta=token)
     talk.settle()
-    for what in QUESTIONS:
-        talk.question(what)
     if not talk.modern:
-        talk.ask("subscribe", "resources/subscribe", {"uri": talk.expected.uri(WATCHED)})
+        talk.ask("subscribe", "resources/subscribe", {"uri": talk.expected.uri(upstream.WATCHED)})
         talk.call("change", "change")
         talk.settle()
         talk.first.notify(ROOTS)
@@ -90,14 +77,9 @@ def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
 
 def _arrive(pair: gateways.Pair, clause: str, step: str, method: str) -> Iterator[Seen]:
     """Yield whether the messages of a method arrive as the server sent them."""
-    if not pair.has(step) or step not in pair.through.steps or not pair.direct.params_of(method):
-        return
-    found = gateways.compared(
-        {method: pair.direct.params_of(method)},
-        {method: pair.expected.ours(pair.through.params_of(method))},
-    )
-    actual = gateways.in_words(found)
-    yield pair.seen(clause, step, not found, "the messages of the server", actual)
+    sent, came = (held.params_of(method) for held in (pair.direct, pair.through))
+    if sent and [*pair.taken(step)]:
+        yield pair.kept(clause, step, {method: sent}, {method: came}, "the messages of the server")
 
 
 @ambient("gateway-log-messages", "gateway-log-level", of="messages")
@@ -106,12 +88,7 @@ def passes_log_messages_on(pair: gateways.Pair) -> Iterator[Seen]:
     if "logging" in pair.expected.drops:
         return
     yield from _arrive(pair, "gateway-log-messages", "log", "notifications/message")
-    if pair.has("level") and "result" in (pair.through.steps["level"].value or {}):
-        asked = list(pair.through.received("logging/setLevel"))
-        levels = [value_in(entry.value, "params", "level") for _, entry in asked]
-        actual = f"the server heard {', '.join(map(brief, levels)) or 'nothing'}"
-        passed = LEVEL in levels
-        yield pair.seen("gateway-log-level", "level", passed, f"the level {LEVEL}", actual)
+    yield from pair.reaches("gateway-log-level", "level", "logging/setLevel", "level", LEVEL)
 
 
 @ambient(
@@ -119,41 +96,34 @@ def passes_log_messages_on(pair: gateways.Pair) -> Iterator[Seen]:
 )
 def passes_progress_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Progress arrives under the token of the client, before the answer."""
-    if not pair.has("progress"):
+    if not [*pair.taken("progress")]:
         return
     method = "notifications/progress"
     ours = {CALL, "token-k", "token-h"}
     before, after = (
-        [one for one in held.params_of(method) if one.get("progressToken") == CALL]
+        {"progress": [one for one in held.params_of(method) if one.get("progressToken") == CALL]}
         for held in (pair.direct, pair.through)
     )
-    found = gateways.compared({"progress": before}, {"progress": after})
-    actual = gateways.in_words(found)
-    yield pair.seen("gateway-progress-arrives", "progress", not found, "each report", actual)
+    yield pair.kept("gateway-progress-arrives", "progress", before, after, "each report")
     step = pair.through.steps["progress"]
     for entry, message in pair.through.heard(method):
         token = value_in(message.value, "params", "progressToken")
         actual = f"the token {brief(token)}, which the client never gave"
         known = token in ours
-        yield pair.at("gateway-progress-token", known, entry.n, "a token of the client", actual)
+        yield Seen("gateway-progress-token", known, entry.n, "a token of the client", actual)
         if token == CALL and step.answer is not None:
             answer = pair.transcript[step.answer]
             late = entry.follows(answer) and entry.n != answer.n
             actual = f"{gateways.Fate.DELAYED}: progress behind the answer on line {answer.n}"
-            yield pair.at("gateway-progress-late", not late, entry.n, "before the answer", actual)
+            yield Seen("gateway-progress-late", not late, entry.n, "before the answer", actual)
 
 
 @ambient("gateway-cancel-arrives", "gateway-cancel-right", "gateway-cancel-others", of="messages")
 def passes_cancellation_on(pair: gateways.Pair) -> Iterator[Seen]:
     """A cancellation reaches the right request of the server, once, and no other."""
     call = pair.through.call("held")
-    if "kept" not in pair.through.steps:
-        return
-    step = pair.through.steps["kept"]
-    whole = "later kept" in brief(step.value, LONG)
-    actual = step.why or f"the answer {brief(step.value)}"
-    yield pair.seen("gateway-cancel-others", "kept", whole, "the answer of the other call", actual)
-    if call is None:
+    yield from pair.answered("gateway-cancel-others", "kept")
+    if call is None or "kept" not in pair.through.steps:
         return
     number, entry = call
     own = id_key(value_in(entry.value, "id"))
@@ -235,12 +205,7 @@ def _is_of_held(message: Any) -> bool:
 @ambient("gateway-ids-types", of="messages")
 def tells_ids_of_two_types_apart(pair: gateways.Pair) -> Iterator[Seen]:
     """A request whose id is a number and one with the same digits as a text get their answers."""
-    for name in ("id-number", "id-text"):
-        if pair.has(name) and name in pair.through.steps:
-            step = pair.through.steps[name]
-            passed = f"later {name}" in brief(step.value, LONG)
-            actual = step.why or brief(step.value)
-            yield pair.seen("gateway-ids-types", name, passed, "its own answer", actual)
+    yield from pair.answered("gateway-ids-types", "id-number", "id-text")
 
 
 @ambient("gateway-answers-once")
@@ -254,7 +219,7 @@ def answers_each_request_once(pair: gateways.Pair) -> Iterator[Seen]:
             if message.role in {Role.ANSWER, *FURTHER}:
                 passed = message.role is Role.ANSWER
                 actual = f"{gateways.Fate.INVENTED}: a {message.role}"
-                yield pair.at("gateway-answers-once", passed, entry.n, "one answer", actual)
+                yield Seen("gateway-answers-once", passed, entry.n, "one answer", actual)
 
 
 @ambient("gateway-calls-once")
@@ -266,53 +231,21 @@ def makes_each_call_once(pair: gateways.Pair) -> Iterator[Seen]:
         for entry in transcript
         if entry.source is Source.US and value_in(entry.value, "method") == "tools/call"
     )
-    came = Counter[str]()
+    came, upstream_of = Counter[str](), pair.through.upstream
     for number, entry in pair.through.received("tools/call"):
         call = _call(pair, entry.value)
         again = "inputResponses" in object_in(entry.value, "params")
-        if call in made and not again and not _is_refused(pair, number, entry.n):
+        if call in made and not again and not gateways.is_refused(upstream_of[number], entry.n):
             came[call] += 1
             passed, spot = came[call] <= made[call], (number, entry.n)
             actual = f"{gateways.Fate.INVENTED}: call {came[call]} of {made[call]}"
             yield pair.behind_at("gateway-calls-once", passed, spot, f"{made[call]}", actual)
 
 
-def _is_refused(pair: gateways.Pair, number: int, line: int) -> bool:
-    """Whether our server answered a request over HTTP with a status that is no success."""
-    exchanges = pair.through.upstream[number].exchanges
-    return any(one.line == line and one.status not in SUCCESS for one in exchanges)
-
-
 def _call(pair: gateways.Pair, value: Any) -> str:
     """Return a text for the name and the arguments of a call, as our server knows them."""
     params = pair.own_params(value)
     return json.dumps([params.get("name"), params.get("arguments")], sort_keys=True)
-
-
-@ambient("gateway-roots", "gateway-sampling", "gateway-elicitation", of="messages")
-def passes_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
-    """Requests of the server reach the client unchanged, and its answers reach the server."""
-    for what, method in QUESTIONS.items():
-        name = f"ask-{what}"
-        if pair.has(name) and name in pair.through.steps:
-            before, after = (_question(held, name, method) for held in (pair.direct, pair.through))
-            found = gateways.compared(before, after)
-            actual = gateways.in_words(found)
-            yield pair.seen(
-                f"gateway-{what}", name, not found, "the question and its answer", actual
-            )
-
-
-def _question(held: gateways.Held, name: str, method: str) -> dict[str, Any]:
-    """Return what a client was asked, and what the server was answered."""
-    report = object_in(held.steps[name].value, "result", "structuredContent")
-    rounds = object_in(held.steps[f"{name}-first"].value, "result", "inputRequests")
-    asked = [object_in(one, "params") for one in rounds.values()] or held.params_of(method)
-    return {
-        "asked": [{k: v for k, v in one.items() if k != "_meta"} for one in asked],
-        "answered": report.get("said"),
-        "state": report.get("state"),
-    }
 
 
 @ambient("gateway-roots-changes", of="messages")
@@ -328,8 +261,6 @@ def tells_the_server_of_changed_roots(pair: gateways.Pair) -> Iterator[Seen]:
 @ambient("gateway-list-changes", "gateway-resource-updates", of="messages")
 def passes_changes_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Changes of lists and of a resource arrive."""
-    if not pair.has("change"):
-        return
     for method in CHANGED:
         if pair.direct.heard(method):
             came = bool(pair.through.heard(method))

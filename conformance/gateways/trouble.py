@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_touchstone.suite import Seen, ambient, brief, gateways, is_modern, troubled
+from mcp_touchstone.suite import Seen, ambient, brief, gateways, is_modern, object_in, troubled
 
 LATE: Final = 5000
 """Milliseconds after which a late answer comes."""
@@ -14,8 +14,7 @@ SOON: Final = 5.0
 PATIENT: Final = 20.0
 """Seconds for a late answer."""
 
-SUCCESS: Final = range(200, 300)
-"""HTTP statuses."""
+HALF: Final = troubled.UNPAIRED
 
 
 @gateways.exchange("late", troubled.Troubled)
@@ -51,6 +50,11 @@ def calls_a_wrong_server(talk: gateways.ExchangeTalk) -> None:
     garbage = talk.send("tools/call", talk.params("garbage", mark="garbage"))
     talk.call("after", "echo", text="after", mark="after")
     talk.take("garbage", garbage, seconds=SOON)
+    half = talk.send("tools/call", talk.params("unpaired", mark="half-back"))
+    sent = talk.send("tools/call", talk.params("echo", text=HALF, mark="half-sent"))
+    talk.call("half-after", "echo", text="after", mark="half-after")
+    talk.take("half-back", half, seconds=SOON)
+    talk.take("half-sent", sent, seconds=SOON)
 
 
 @gateways.exchange("leave", troubled.Troubled)
@@ -65,7 +69,7 @@ def leaves_while_a_call_runs(talk: gateways.ExchangeTalk) -> None:
             talk.ask(f"own-{client}", "tools/call", {"name": name}, client)
     talk.send("tools/call", talk.params("hold", mark="left"), other, meta=_token("left"))
     talk.begun("left", other)
-    talk.leave(other)
+    talk.connections[other].end()
     talk.facts["cancelled"] = talk.is_cancelled("left")
     talk.call("stays", "echo", text="stays", mark="stays")
 
@@ -82,34 +86,16 @@ def _own(step: gateways.ExchangeStep) -> list[str]:
     return [name for name in names if troubled.OWN in name]
 
 
-def _answered(pair: gateways.Pair, name: str) -> bool:
-    """Whether a call was answered through the gateway as it is directly."""
-    old, new = (held.steps[name].result.get("content") for held in (pair.direct, pair.through))
-    return gateways.same(old, new)
-
-
-def _actual(pair: gateways.Pair, name: str) -> str:
-    step = pair.through.steps[name]
-    return step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
-
-
-def _taken(pair: gateways.Pair, *names: str) -> Iterator[str]:
-    """Yield the steps that were taken on both ways."""
-    return (name for name in names if pair.has(name) and name in pair.through.steps)
-
-
 @ambient("gateway-open-calls", "gateway-late-answers", "gateway-late-own", of="late")
 def waits_for_late_answers(pair: gateways.Pair) -> Iterator[Seen]:
     """A late answer arrives, at its own request, and holds nothing else up."""
-    for name in _taken(pair, "open"):
+    for name in pair.taken("open"):
         # One that reached the server while the other was open was not held up.
-        passed = _answered(pair, name) or _is_open_at(pair, "first", "open")
+        passed = _is_answered(pair, name) or _is_open_at(pair, "first", "open")
         actual = f"{gateways.Fate.DELAYED}: the server gets it after the end of the first call"
         yield pair.seen("gateway-open-calls", name, passed, "its answer meanwhile", actual)
-    for name in _taken(pair, "late"):
-        passed = _answered(pair, name)
-        yield pair.seen("gateway-late-answers", name, passed, "the answer", _actual(pair, name))
-    for name in _taken(pair, "next"):
+    yield from pair.answered("gateway-late-answers", "late")
+    for name in pair.taken("next"):
         crossed = "tardy" in brief(pair.through.steps[name].value, 500)
         actual = f"{gateways.Fate.CROSSED}: the late answer to a cancelled call"
         yield pair.seen("gateway-late-own", name, not crossed, "its own answer", actual)
@@ -129,14 +115,12 @@ def follows_a_change_of_the_list(pair: gateways.Pair) -> Iterator[Seen]:
     """A tool that appears during a session is listed, and can be called."""
     if is_modern(pair.revision):  # a list may be kept for a time there
         return
-    for name in _taken(pair, "tools-after"):
+    for name in pair.taken("tools-after"):
         listed = gateways.names(pair.through.steps[name])
         passed = pair.expected.prefix + troubled.GROWN in listed
         actual = f"{gateways.Fate.LOST}: the tool {troubled.GROWN}; the list is the earlier one"
         yield pair.seen("gateway-list-fresh", name, passed, "the new tool", actual)
-    for name in _taken(pair, "grown"):
-        passed = _answered(pair, name)
-        yield pair.seen("gateway-list-new", name, passed, "its answer", _actual(pair, name))
+    yield from pair.answered("gateway-list-new", "grown")
 
 
 @ambient("gateway-garbage-outlived", "gateway-garbage-answered", of="garbage")
@@ -144,13 +128,34 @@ def outlives_a_wrong_server(pair: gateways.Pair) -> Iterator[Seen]:
     """What is no message of the server disturbs no other call, and leaves no client waiting."""
     if pair.through.call("garbage") is None:
         return
-    for name in _taken(pair, "after"):
-        passed = _answered(pair, name)
-        yield pair.seen("gateway-garbage-outlived", name, passed, "the answer", _actual(pair, name))
-        step = pair.through.steps["garbage"]
-        if passed:  # so the gateway has read what the server sent before
-            ended, expected = not step.timed_out, "an error, or an end"
-            yield pair.seen("gateway-garbage-answered", "garbage", ended, expected, step.why)
+    yield from pair.answered("gateway-garbage-outlived", "after")
+    if _is_answered(pair, "after"):  # so the gateway has read what the server sent before
+        step, expected = pair.through.steps["garbage"], "an error, or an end"
+        passed = not step.timed_out
+        yield pair.seen("gateway-garbage-answered", "garbage", passed, expected, step.why)
+
+
+def _is_answered(pair: gateways.Pair, name: str) -> bool:
+    """Whether a call was answered as it is without the gateway."""
+    return any(seen.passed for seen in pair.answered("", name))
+
+
+@ambient("gateway-text-surrogates", of="garbage")
+def keeps_or_refuses_half_a_pair(pair: gateways.Pair) -> Iterator[Seen]:
+    """Half a pair of surrogates arrives, or the call that has it ends with an error."""
+    if not _is_answered(pair, "after"):
+        return  # it is in trouble already
+    for name in pair.taken("half-back", "half-sent"):
+        step, call = pair.through.steps[name], pair.through.call(name)
+        heard = object_in(call[1].value if call else None, "params", "arguments").get("text", HALF)
+        refused = "error" in (step.value or {}) or step.result.get("isError") is True
+        refused = refused or gateways.is_refused(pair.transcript, step.line)
+        passed = heard == HALF and (refused or _is_answered(pair, name))
+        actual = step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
+        if heard != HALF:
+            actual = f"{gateways.Fate.CHANGED} on its way to the server: {brief(heard)}"
+        yield pair.seen("gateway-text-surrogates", name, passed, "the text, or an error", actual)
+    yield from pair.answered("gateway-text-surrogates", "half-after")
 
 
 @ambient("gateway-end-after", "gateway-restart-opened", of="end")
@@ -192,9 +197,7 @@ def tells_the_server_that_a_client_left(pair: gateways.Pair) -> Iterator[Seen]:
     """The call of a client that left is cancelled; the other client is served."""
     if len(pair.through.clients) <= 1:
         return
-    for name in _taken(pair, "stays"):
-        passed = _answered(pair, name)
-        yield pair.seen("gateway-leave-others", name, passed, "its answer", _actual(pair, name))
+    yield from pair.answered("gateway-leave-others", "stays")
     call = pair.through.call("left")
     if call is not None and (is_modern(pair.revision) or _is_deleted(pair)):
         cancelled = bool(pair.through.facts.get("cancelled"))
@@ -208,7 +211,7 @@ def tells_the_server_that_a_client_left(pair: gateways.Pair) -> Iterator[Seen]:
 def _is_deleted(pair: gateways.Pair) -> bool:
     """Whether the gateway accepted the end of the session."""
     ended = [one for one in pair.through.clients[1].exchanges if one.verb == "DELETE"]
-    return any(one.status in SUCCESS for one in ended)
+    return any(one.status in gateways.SUCCESS for one in ended)
 
 
 @ambient("gateway-stop-server", of="stop")

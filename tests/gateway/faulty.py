@@ -229,6 +229,8 @@ class InventsToken(Gateway):
         if message.get("method") == "notifications/progress":
             yield {**message, "params": {**message["params"], "progressToken": "of nobody"}}
 
+    to_server = to_client
+
 
 class LateProgress(Gateway):
     """Sends the last report of progress behind the answer."""
@@ -549,6 +551,58 @@ class WritesOut(Gateway):
         yield message
 
 
+class LosesAfterwards(Gateway):
+    """Does not pass log messages on that come after an answer."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Drop one."""
+        if message.get("params", {}).get("data") != "after":
+            yield message
+
+
+class ForgetsWhy(Gateway):
+    """Drops the data of errors with which the client answers."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Drop it."""
+        message.get("error", {}).pop("data", None)
+        yield message
+
+
+class RenamesQuestions(Gateway):
+    """Has ids of its own for questions, except in a cancellation."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Rename a question."""
+        yield (
+            {**message, "id": f"of-{message['id']}"} if {"id", "method"} <= {*message} else message
+        )
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Restore the id."""
+        own = str(message.get("id")).removeprefix("of-")
+        yield {**message, "id": own} if "method" not in message else message
+
+
+class Halves(Gateway):
+    """Treats half a pair of surrogates: ``halves replaces``, ``refuses``, ``loses``, ``ends``."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Do it."""
+        text = json.dumps(message)
+        if "\\ud83d" not in text:
+            yield message
+        elif self.words == ["replaces"]:
+            yield json.loads(text.replace("\\ud83d", "\\ufffd"))
+        elif self.words == ["ends"]:
+            os._exit(5)
+        elif self.words == ["refuses"]:
+            error = {"code": -32700, "message": "no Unicode"}
+            self.tell_client({"jsonrpc": "2.0", "id": message["id"], "error": error})
+
+    to_server = to_client
+
+
 class Crosses(Gateway):
     """Gives the second client something of the first: ``crosses answers``, lists, messages ..."""
 
@@ -616,6 +670,10 @@ FAULTS: dict[str, type[Gateway]] = {
     "loses-one": LosesOne,
     "crosses": Crosses,
     "writes-out": WritesOut,
+    "loses-afterwards": LosesAfterwards,
+    "forgets-why": ForgetsWhy,
+    "renames-questions": RenamesQuestions,
+    "halves": Halves,
 }
 
 

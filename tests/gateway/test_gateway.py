@@ -102,6 +102,13 @@ MESSAGES = {
     "gateway-elicitation-complete": "loses notifications/elicitation/complete",
     "gateway-elicitation-refused": "cancels",
     "gateway-sampling-tools": "asks sampling/createMessage params.toolChoice",
+    "gateway-messages-afterwards": "loses-afterwards",
+    "gateway-question-error": "forgets-why",
+    "gateway-question-cancelled": "loses notifications/cancelled",
+    "gateway-question-cancelled-right": "renames-questions",
+    "gateway-progress-upstream": "loses notifications/progress",
+    "gateway-progress-upstream-token": "invents-token",
+    "gateway-text-surrogates": "halves replaces",
 }
 """The same, for messages and sizes."""
 
@@ -247,6 +254,15 @@ def test_a_gateway_may_name_itself(clause: str) -> None:
 
     assert broken(run) == {}
     assert clause in {v.clause.id for v in run.of(Outcome.PASS)}
+
+
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("clause", ["gateway-text-surrogates"])
+@pytest.mark.parametrize("does", ["refuses", "ends"])
+def test_a_gateway_may_refuse_half_a_pair_of_surrogates(clause: str, does: str) -> None:
+    found = broken(judged(faulty(f"halves {does}"), revision=MODERN))
+
+    assert [*found] == ([] if does == "refuses" else [clause])
 
 
 @pytest.mark.slow

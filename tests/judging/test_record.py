@@ -2,16 +2,18 @@
 
 import importlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.home import NAMESPACE
-from mcp_touchstone.catalog.loader import load
-from mcp_touchstone.catalog.revision import META
+from mcp_touchstone.catalog.loader import GATEWAYS, load
+from mcp_touchstone.catalog.revision import LATEST_LEGACY, META
+from mcp_touchstone.catalog.scenario import DISCOVERY, Seen
 from mcp_touchstone.connection.server_profile import ServerProfile
-from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.judging.ambient import Record, breaches, origins
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import Line, encode
@@ -244,3 +246,14 @@ def test_the_capabilities_of_many_lines_are_found_in_one_walk(
 
     assert [found.declared(n) for n in range(1, 11)] == [{"roots": {}}] * 10
     assert walked == 1
+
+
+def test_a_rule_about_one_exchange_reads_no_other() -> None:
+    rule = next(one for one in load(GATEWAYS).ambients if one.of)
+    clause, *_ = rule.clauses
+    rule = replace(rule, watch=lambda _: iter([Seen(clause.id, passed=False)]))
+    own, other = (replace(record(LATEST_LEGACY), scenario=one) for one in (rule.of, "another"))
+
+    assert list(breaches(rule, own, [clause])) == [(clause.id, None)]
+    assert list(breaches(rule, other, [clause])) == []
+    assert list(origins(rule, [own, other], [clause])) == [(clause.id, DISCOVERY)]

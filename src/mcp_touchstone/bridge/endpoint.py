@@ -24,7 +24,7 @@ from mcp_touchstone.http_server.responses import TURN, Responses
 from mcp_touchstone.http_server.streams import EventStream
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.exchange import EVENTS, JSON
-from mcp_touchstone.wire.framing import Kind, Line, kind_of, read, value_in
+from mcp_touchstone.wire.framing import Fault, Kind, Line, kind_of, read, value_in
 from mcp_touchstone.wire.http_headers import SESSION, VERSION
 
 if TYPE_CHECKING:
@@ -305,9 +305,8 @@ def _messages(line: bytes) -> list[dict[str, Any]]:
         Refusal: 400, the body is neither, or the id of a request is no string or integer.
     """
     reading = read(Line(line, len(line)))
-    if reading.faults:
-        fault = ", ".join(sorted(reading.faults))
-        raise Refusal(400, PARSE_ERROR, f"Parse error: {fault}")
+    if faults := reading.faults - {Fault.LONE_SURROGATE}:  # JSON by its grammar (RFC 8259, 7)
+        raise Refusal(400, PARSE_ERROR, f"Parse error: {', '.join(sorted(faults))}")
     found = reading.value if isinstance(reading.value, list) else [reading.value]
     batched = isinstance(reading.value, list)
     for one in () if batched and any(map(is_request, found)) else found:

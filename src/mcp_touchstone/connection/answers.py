@@ -35,9 +35,10 @@ def give(result: Any) -> Policy:
     return lambda _params: Answer({"result": result})
 
 
-def refuse(code: int = -1, message: str = "the user refused") -> Policy:
+def refuse(code: int = -1, message: str = "the user refused", **data: Any) -> Policy:
     """Answer with an error."""
-    return lambda _params: Answer({"error": {"code": code, "message": message}})
+    more = {"data": data} if data else {}
+    return lambda _params: Answer({"error": {"code": code, "message": message, **more}})
 
 
 def silence() -> Policy:

@@ -24,8 +24,8 @@ from mcp_touchstone.runtime.input_file import parsed_toml
 
 ALL: Final = "all"
 HEADING: Final = """\
-# Known failures. `mcp-touchstone check` shows them apart and passes. Give a reason for each.
-# `check` fails if an entry no longer fails. `mcp-touchstone check --update-baseline` removes such
+# Known failures. mcp-touchstone shows them apart and passes. Give a reason for each.
+# It fails if an entry no longer fails. The same command with --update-baseline removes such
 # entries, adds new failures and keeps your reasons.
 """
 HEADER: Final = "[[known]]"

@@ -24,7 +24,7 @@ from mcp_touchstone.judging.gateways import ExchangePlan, ExchangeTalk, Held, No
 from mcp_touchstone.parts.callers import TOKENS
 from mcp_touchstone.parts.canary import FetchCanary
 from mcp_touchstone.parts.part import REDIRECTS, listening
-from mcp_touchstone.parts.rich_upstream import DECLINE
+from mcp_touchstone.parts.rich_upstream import DECLINE, REFUSE, WAIT
 from mcp_touchstone.parts.second import SECOND, Second, Twin
 from mcp_touchstone.parts.upstream import Upstream
 from mcp_touchstone.runtime import scratch
@@ -42,6 +42,7 @@ from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.transport.http_endpoint import PORT
 from mcp_touchstone.transport.process import LaunchError, ServerProcess, now
 from mcp_touchstone.wire.events import Side
+from mcp_touchstone.wire.framing import brief
 from mcp_touchstone.wire.http_headers import AUTHORIZATION
 
 SERVER: Final = "{server}"
@@ -59,6 +60,9 @@ ROOT: Final = "file:///upstream/root"
 ENDPOINT: Final = f"http://127.0.0.1:{PORT}/mcp"
 """Where a gateway listens if its command names a port and nobody names its URL."""
 
+
+LONG: Final = 1000
+"""Characters of a question that our client reads."""
 
 LEFT: Final = "left"
 """The fact that says which processes of our server a gateway left behind."""
@@ -331,14 +335,26 @@ def client(revision: str) -> Client:
         capabilities=capabilities,
         roots=answers.offer(ROOT),
         tasks=None,
-        elicitation=_elicited,
+        elicitation=_as_asked(answers.accept({"name": "Ünï"})),
+        sampling=_as_asked(answers.say()),
     )
 
 
-def _elicited(params: Mapping[str, Any]) -> answers.Answer:
-    """Accept a question, or decline it if it asks for that."""
-    declines = str(params.get("message")).startswith(DECLINE)
-    return (answers.decline() if declines else answers.accept({"name": "Ünï"}))(params)
+def _as_asked(usual: answers.Policy) -> answers.Policy:
+    """Return a policy that declines, refuses or says nothing where a question asks for that."""
+    wanted = {
+        DECLINE: answers.decline(),
+        REFUSE: answers.refuse(-32042, "No — ünïcode", why={"of": ["client", 1.5]}),
+        WAIT: answers.silence(),
+    }
+
+    def policy(params: Mapping[str, Any]) -> answers.Answer:
+        words = brief(params, LONG)
+        return next((one for word, one in wanted.items() if f"{word}, please" in words), usual)(
+            params
+        )
+
+    return policy
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,6 +210,11 @@ def _ours(entry: Entry | None) -> Any:
     return None if entry is None or entry.source is not Source.US else entry.value
 
 
+def _observed(rule: Ambient, record: Record) -> Iterator[Seen]:
+    """Yield what a rule sees in a record; nothing in an exchange that it does not read."""
+    return record.observed(rule.watch) if rule.of in {"", record.scenario} else iter(())
+
+
 def judge(rule: Ambient, records: Iterable[Record], clauses: Iterable[Clause]) -> list[Judgement]:
     """Apply one rule to the records of one revision; return one counted judgement per clause."""
     wanted = {clause.id: clause for clause in clauses}
@@ -217,7 +222,7 @@ def judge(rule: Ambient, records: Iterable[Record], clauses: Iterable[Clause]) -
     revision, side = "", Side.SERVER
     for record in records:
         revision, side = record.revision, record.judged
-        for seen in record.observed(rule.watch) if rule.of in {"", record.scenario} else ():
+        for seen in _observed(rule, record):
             if seen.clause in tally:
                 tally[seen.clause].add(seen, record, wanted[seen.clause])
     return [
@@ -231,7 +236,7 @@ def breaches(
 ) -> Iterator[tuple[str, int | None]]:
     """Yield the failures and warnings of one record: the clause, and the number of the line."""
     wanted = {clause.id: clause for clause in clauses}
-    for seen in rule.watch(record):
+    for seen in _observed(rule, record):
         clause = wanted.get(seen.clause)
         if (
             clause is not None

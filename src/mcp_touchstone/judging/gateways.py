@@ -50,6 +50,9 @@ LOOK: Final = 0.2
 SHOWN: Final = 3
 """Differences that a finding names."""
 
+AS_SAID: Final = "as the server says it"
+MOST_ROUNDS: Final = 8
+
 CLIENT: Final = "client"
 UPSTREAM: Final = "upstream"
 DIRECT: Final = "direct"
@@ -69,6 +72,9 @@ ENDS: Final = (
     Happened.TERMINATED,
 )
 """Events by which our server learns that a gateway left."""
+
+SUCCESS: Final = range(200, 300)
+"""HTTP statuses."""
 
 NO_METHOD: Final = METHOD_NOT_FOUND
 
@@ -146,6 +152,11 @@ class Held:
                 if entry.source is Source.US and value_in(entry.value, "method") == method:
                     yield number, entry
 
+    def is_first(self, number: int) -> bool:
+        """Whether a conversation is with the first of several servers."""
+        own, first = (self.upstream[n].label.rpartition("-")[0] for n in (number, 0))
+        return own == first
+
     def heard(self, method: str, client: int = 0) -> list[tuple[Entry, Message]]:
         """Return the notifications and requests of a method that reached a client."""
         if client >= len(self.clients):
@@ -160,6 +171,23 @@ class Held:
     def params_of(self, method: str, client: int = 0) -> list[Any]:
         """Return the params of the messages of a method that reached a client."""
         return [object_in(message.value, "params") for _, message in self.heard(method, client)]
+
+    def question(self, name: str, method: str) -> dict[str, Any]:
+        """Return what a client was asked by a step, and what the server was answered."""
+        first, last = self.steps[f"{name}-0"], self.steps[name]
+        asked = [object_in(one, "params") for one in first.result.get("inputRequests", {}).values()]
+        until = last.answer or len(self.clients[0])
+        asked += [
+            object_in(message.value, "params")
+            for entry, message in self.heard(method)
+            if first.line < entry.n < until
+        ]
+        report = object_in(last.result, "structuredContent")
+        return {
+            "asked": [_without(one, "_meta") for one in asked],
+            "answered": report.get("said"),
+            "state": report.get("state"),
+        }
 
     def call(self, mark: str) -> tuple[int, Entry] | None:
         """Return the call with a mark that reached our server, and its conversation."""
@@ -202,9 +230,11 @@ class Pair(Record):
                     beside = () if seen.n is None else ((f"{UPSTREAM}:{number}", seen.n),)
                     yield replace(seen, n=None, beside=beside)
 
-    def has(self, name: str) -> bool:
-        """Whether the step was taken, and answered by our server directly."""
-        return name in self.direct.steps and self.direct.steps[name].value is not None
+    def taken(self, *names: str) -> Iterator[str]:
+        """Yield those of some steps, or of all, that our server answers directly."""
+        for name, step in self.direct.steps.items():
+            if step.value is not None and name in self.through.steps and name in (names or [name]):
+                yield name
 
     def changes(self, name: str) -> list[Difference]:
         """Return the differences between the answers of a step, apart from what is expected."""
@@ -212,9 +242,24 @@ class Pair(Record):
         new = self.expected.ours(new)
         return list(differences(plain(old, self.expected.kept), plain(new, self.expected.own)))
 
-    def at(self, clause: str, passed: bool, line: int | None, expected: str, actual: str) -> Seen:
-        """Return an observation about a line of the first client."""
-        return Seen(clause, passed, line, expected, actual)
+    def lost(self, clause: str, name: str, old: Any, new: Any) -> Seen:
+        """Return whether nothing of a value is lost; what is added or changed does not count."""
+        found = [one for one in differences(old, new) if fate(one) is Fate.LOST]
+        return self.seen(clause, name, not found, f"each member of {name}", in_words(found))
+
+    def kept(self, clause: str, name: str, old: Any, new: Any, expected: str = AS_SAID) -> Seen:
+        """Return whether what a step has directly is what it has through the gateway."""
+        found = list(differences(old, self.expected.ours(new)))
+        actual = self.through.steps[name].why or in_words(found)
+        return self.seen(clause, name, not found, expected, actual)
+
+    def answered(self, clause: str, *names: str) -> Iterator[Seen]:
+        """Yield whether the content of an answer is that without the gateway."""
+        for name in self.taken(*names):
+            step, alone = self.through.steps[name], self.direct.steps[name]
+            passed = same(step.result.get("content"), alone.result.get("content"))
+            actual = step.why or f"{Fate.CHANGED}: {brief(step.value)}"
+            yield self.seen(clause, name, passed, "its answer", actual)
 
     def behind_at(
         self, clause: str, passed: bool, where: tuple[int, int], expected: str, actual: str
@@ -242,6 +287,18 @@ class Pair(Record):
             beside=tuple(beside),
         )
 
+    def reaches(
+        self, clause: str, name: str, method: str, param: str, value: object
+    ) -> Iterator[Seen]:
+        """Yield whether a request that the gateway answers with a result reaches the server."""
+        for step in self.taken(name):
+            if "result" in (self.through.steps[step].value or {}):
+                heard = [
+                    value_in(e.value, "params", param) for _, e in self.through.received(method)
+                ]
+                actual = f"the server heard {', '.join(map(brief, heard)) or 'nothing'}"
+                yield self.seen(clause, step, value in heard, f"{param} {value}", actual)
+
     def is_too_slow(self, name: str, seconds: float) -> bool:
         """Whether a step took so long without the gateway that the wait through it says nothing."""
         held, step = self.direct, self.direct.steps[name]
@@ -263,7 +320,8 @@ class Pair(Record):
         alike = [
             (number, entry)
             for number, entry in self.through.received(str(asked.get("method")))
-            if self.expected.prefix or self._target(entry.value) in wanted
+            if (self.expected.prefix or self._target(entry.value) in wanted)
+            and self.through.is_first(number)
         ]
         same = [one for one in alike if self.own_params(one[1].value) == params]
         if not alike:
@@ -401,39 +459,31 @@ class ExchangeTalk:
         return self.first.modern
 
     @property
-    def shares(self) -> bool:
-        """Whether several clients share what is started: over HTTP."""
-        return not isinstance(self.first.channel, StdioChannel)
-
-    def another(self) -> int:
-        """Open a further client; return its number.
-
-        Raises:
-            NoSecondClientError: it gets no result of its opening request.
-        """
-        connection = self._open("")
-        if connection.opening is None or connection.opening.result is None:
-            raise NoSecondClientError(f"it drops a second client: {connection.opening}")
-        self.connections.append(connection)
-        return len(self.connections) - 1
-
-    def bearer(self, token: str) -> int | None:
-        """Open a further client with a token over HTTP; return its number, None if it is refused.
-
-        A gateway may accept no token that its own authorization server did not issue.
-        """
-        connection = self._open(token)
-        self.connections.append(connection)
-        accepted = connection.opening is not None and connection.opening.result is not None
-        return len(self.connections) - 1 if accepted else None
-
-    def http(self, client: int = 0) -> RawHttp:
-        """Return the endpoint of the gateway, for requests that no client sends.
+    def http(self) -> RawHttp:
+        """The endpoint of the gateway, for requests that no client sends.
 
         Raises:
             LookupError: it is on stdio.
         """
-        return RawHttp(self.connections[client])
+        return RawHttp(self.first)
+
+    @property
+    def shares(self) -> bool:
+        """Whether several clients share what is started: over HTTP."""
+        return not isinstance(self.first.channel, StdioChannel)
+
+    def another(self, token: str = "") -> int:
+        """Open a further client, over HTTP with a token if there is one; return its number.
+
+        Raises:
+            NoSecondClientError: it gets no result of its opening request. A gateway may accept no
+                token that its own authorization server did not issue.
+        """
+        connection = self._open(token)
+        self.connections.append(connection)
+        if connection.opening is None or connection.opening.result is None:
+            raise NoSecondClientError(f"it drops a second client: {connection.opening}")
+        return len(self.connections) - 1
 
     def begun(self, token: str, client: int = 0) -> None:
         """Wait until a call has begun: its progress was reported."""
@@ -447,7 +497,7 @@ class ExchangeTalk:
                 for message in entry.messages
             )
 
-        self.until(seen, BEGINNING, client)
+        self.connections[client].wait(seen, BEGINNING)
 
     def cancel(self, line: int, client: int = 0) -> None:
         """Cancel the request on a line."""
@@ -456,9 +506,21 @@ class ExchangeTalk:
         params = {"requestId": number, "reason": "ünïcode"}
         connection.notify("notifications/cancelled", params)
 
-    def leave(self, client: int) -> None:
-        """End a further client: its session is deleted, and its connections are closed."""
-        self.connections[client].end()
+    def asked(self, method: str, line: int) -> Any:
+        """Wait until our server asks for the call on a line; return the request, None for none."""
+        transcript = self.first.transcript
+
+        def found() -> Any:
+            requests = (
+                message.value
+                for entry in transcript.since(line)
+                for message in entry.messages
+                if message.method == method and message.role is Role.REQUEST
+            )
+            return next(requests, None)
+
+        self.first.wait(lambda: found() or transcript.answer_to(line), BEGINNING)
+        return found()
 
     def is_cancelled(self, mark: str) -> bool:
         """Return whether our server learnt in time that nobody waits for a call any more."""
@@ -469,15 +531,20 @@ class ExchangeTalk:
 
     def question(self, what: str, client: int = 0) -> ExchangeStep:
         """Let our server ask, and answer: in a session, or in a second round of 2026-07-28."""
-        name, mark = f"ask-{what}", f"{what}-{client}"
-        params = self.params("ask", what=what, mark=mark)
-        step = self.ask(f"{name}-first", "tools/call", params, client)
-        if step.result.get("resultType") == "input_required":
+        params = self.params("ask", what=what, mark=f"{what}-{client}")
+        return self.rounds(f"ask-{what}", params, client)
+
+    def rounds(self, name: str, params: Mapping[str, Any], client: int = 0) -> ExchangeStep:
+        """Call, and answer in each round of 2026-07-28; the steps are NAME-0 ..., and NAME."""
+        more: dict[str, Any] = {}
+        for number in range(MOST_ROUNDS):
+            step = self.ask(f"{name}-{number}", "tools/call", {**params, **more}, client)
+            self.steps[name] = step
+            if step.result.get("resultType") != "input_required":
+                break
             answers = self.connections[client].answers
             filled = answers.filled(answers.client, step.result.get("inputRequests"))
             more = {"inputResponses": filled, "requestState": step.result.get("requestState")}
-            step = self.ask(name, "tools/call", {**params, **more}, client)
-        self.steps[name] = step
         return step
 
     def send(self, method: str, params: Mapping[str, Any], client: int = 0, **more: Any) -> int:
@@ -541,10 +608,6 @@ class ExchangeTalk:
         self.steps[name] = first
         return first
 
-    def until(self, seen: Callable[[], Any], seconds: float, client: int = 0) -> Any:
-        """Wait until something is seen, at most some seconds."""
-        return self.connections[client].wait(seen, seconds)
-
     def settle(self, client: int = 0) -> None:
         """Wait until messages that follow an answer have come."""
         self.connections[client].quiet()
@@ -590,11 +653,6 @@ def exchange(
     return declare
 
 
-def is_one_sided(one: Difference) -> bool:
-    """Return whether only one of the two answers has the place."""
-    return one.old is NOTHING or one.new is NOTHING
-
-
 def cancelled_at(held: Held, mark: str) -> Entry | None:
     """Return where our server learnt that nobody waits for a call: a cancellation, or an end."""
     call = held.call(mark)
@@ -612,15 +670,15 @@ def cancelled_at(held: Held, mark: str) -> Entry | None:
     return None
 
 
+def is_refused(transcript: Transcript, line: int) -> bool:
+    """Return whether a request over HTTP was answered with a status that is no success."""
+    return any(one.line == line and one.status not in SUCCESS for one in transcript.exchanges)
+
+
 def names(step: ExchangeStep) -> list[str]:
     """Return the names in a list."""
     lists = [list_in(step.result, member) for _, member in LISTS.values()]
     return [str(value_in(one, "name")) for items in lists for one in items]
-
-
-def compared(old: Any, new: Any) -> list[Difference]:
-    """Return the differences of two values."""
-    return list(differences(old, new))
 
 
 def fits(path: Sequence[str], pattern: Sequence[str]) -> bool:
@@ -641,16 +699,6 @@ def present(value: Any, pattern: Sequence[str]) -> bool:
     else:
         inner = []
     return any(present(one, rest) for one in inner)
-
-
-def code(answer: Any) -> Any:
-    """Return the code of an error; None for any other answer."""
-    return value_in(answer, "error", "code")
-
-
-def mild(seen: Seen, breach: Breach) -> Seen:
-    """Return an observation that counts at most so much."""
-    return replace(seen, mild=breach)
 
 
 def same(one: Any, two: Any) -> bool:

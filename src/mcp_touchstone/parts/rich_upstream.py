@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.parts.part import Json
-from mcp_touchstone.parts.upstream import ASKED, EVERYTHING, EXACT, TOOLS, WATCHED, Upstream
+from mcp_touchstone.parts.upstream import ASKED, EVERYTHING, EXACT, TOOLS, WATCHED, Upstream, tool
 from mcp_touchstone.wire.framing import id_key, object_in, value_in
 
 LISTEN: Final = "subscriptions/listen"
@@ -43,9 +43,25 @@ CHANGES: Final = {
 """Member of a filter -> what it asks for."""
 
 DECLINE: Final = "Decline"
-"""Our client declines a question that begins with it."""
+REFUSE: Final = "Refuse"
+WAIT: Final = "Wait"
+"""What our client does with a question in which the word is: it declines, answers with an error, or
+does not answer by itself."""
+
+TOKEN: Final = "progress/ünïcode"  # noqa: S105
+"""The progress token of a request of ours."""
+
+REASON: Final = "ünïcode"
+"""Why we cancel a request of ours."""
 
 ELICITED: Final = "elicitation-1"
+
+
+def _sampling(words: str, **more: Any) -> tuple[str, Json]:
+    said = {"role": "user", "content": {"type": "text", "text": words}}
+    return "sampling/createMessage", {"messages": [said], "maxTokens": 17, **more}
+
+
 MORE: Final[dict[str, tuple[str, Json]]] = {
     "url": (
         "elicitation/create",
@@ -63,6 +79,9 @@ MORE: Final[dict[str, tuple[str, Json]]] = {
             "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}},
         },
     ),
+    "error": _sampling(f"{REFUSE}, please."),
+    "withdrawn": _sampling(f"{WAIT}, please."),
+    "reported": _sampling(f"{WAIT}, please.", _meta={"progressToken": TOKEN}),
     "tools": (
         "sampling/createMessage",
         {
@@ -118,6 +137,8 @@ FURTHER: Final[tuple[Json, ...]] = (
     {"name": "take", "description": "Take values of each type.", "inputSchema": SCHEMA},
     {"name": "rounds", "description": "Ask in two rounds.", "inputSchema": {"type": "object"}},
     {"name": "subscribed", "description": "Count.", "inputSchema": {"type": "object"}},
+    tool("withdraw", "Cancel the question.", {"mark": {"type": "string"}}),
+    tool("afterwards", "Tell of changes after the answer.", {}),
 )
 
 
@@ -174,6 +195,10 @@ class Rich(Upstream):
             self.answer(request, {**self.text("subscribed"), "structuredContent": told})
         elif name == "take":
             self.answer(request, self.text("taken"))
+        elif name == "withdraw":
+            self._withdraw(request)
+        elif name == "afterwards":
+            self._tell_afterwards(request)
         elif name == "rounds":
             self._round(request)
         else:
@@ -183,6 +208,28 @@ class Rich(Upstream):
                 self.say({"method": "notifications/elicitation/complete", "params": params})
             if name == "change" and self.modern:
                 self._tell_changes()
+
+    def _withdraw(self, request: Json) -> None:
+        """Cancel the last question, and answer the call that asked it."""
+        question = f"q{self._number}"
+        then = self._asked.pop(id_key(question), None)
+        if then is not None:
+            params = {"requestId": question, "reason": REASON}
+            self.say({"method": "notifications/cancelled", "params": params})
+            then({})
+        self.answer(request, self.text("withdrawn"))
+
+    def _tell_afterwards(self, request: Json) -> None:
+        """Log before the answer and after it, and tell of changes after it."""
+        self._log_one("before")
+        self.answer(request, self.text("afterwards"))
+        self._log_one("after")
+        self.say({"method": "notifications/tools/list_changed"})
+        self.say({"method": "notifications/resources/updated", "params": {"uri": WATCHED}})
+
+    def _log_one(self, data: str) -> None:
+        params = {"level": "emergency", "logger": "upstream", "data": data}
+        self.say({"method": "notifications/message", "params": params})
 
     def noticed(self, message: Json) -> None:
         """End a subscription that was cancelled."""

@@ -17,6 +17,9 @@ OWN: Final = "own-"
 WORDLESS: Final = b"this line is no message\n"
 """What a server writes by mistake."""
 
+UNPAIRED: Final = "half \ud83d of it"
+"""A text that JSON can write, by an escape, and UTF-8 cannot."""
+
 MARK: Final = {"mark": {"type": "string"}}
 
 
@@ -33,6 +36,7 @@ class Troubled(Upstream):
             tool("tardy", "Answer after the next call, even if cancelled.", MARK),
             tool("garbage", "Answer with what is no result.", MARK),
             tool("grow", "Add a tool.", {}),
+            tool("unpaired", "Return half of a pair of surrogates.", {}),
         ]
 
     def lists(self) -> Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]:
@@ -55,6 +59,8 @@ class Troubled(Upstream):
             self.peer.write(WORDLESS)
             self.peer.write(encode({"jsonrpc": "2.0", "id": "of nobody", "result": {}}))
             self.say({"id": request.get("id"), "result": "no object"})
+        elif name == "unpaired":
+            self.answer(request, self.text(UNPAIRED))
         elif name == "grow":
             self._more.append(tool(GROWN, "A new tool.", {}))
             if not self.modern:  # there a subscription has its own stream
