@@ -8,14 +8,19 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     gateways,
+    id_key,
     list_in,
     object_in,
     upstream,
     value_in,
 )
 
-SAME: Final = 7777
-"""An id that both clients use."""
+SAME: Final = "same"
+OPEN: Final = 7778
+"""Ids that both clients use."""
+
+ANSWERED: Final = {"of": (900, 500), "to": (500, 900)}
+"""Calls of both clients at a time -> the milliseconds until each is answered."""
 
 TOKEN: Final = "same"  # noqa: S105
 SIZES: Final = (1023, 4095, 8191, 16383, 65535)
@@ -35,13 +40,20 @@ def talks_as_two_clients(talk: gateways.ExchangeTalk) -> None:
         return
     other = talk.another()
     meta = {"progressToken": TOKEN}
-    sent = []
-    for client, after in ((0, 900), (other, 500)):
-        params = talk.params("later", mark=f"of-{client}", after=after)
-        sent.append(talk.send("tools/call", params, client, id=SAME, meta=meta))
-        talk.begun(TOKEN, client)
-    for client, line in enumerate(sent):
-        talk.take(f"of-{client}", line, client)
+    for name, times in ANSWERED.items():
+        sent = []
+        for client, after in zip((0, other), times, strict=True):
+            params = talk.params("later", mark=f"{name}-{client}", after=after)
+            sent.append(talk.send("tools/call", params, client, id=f"{SAME}-{name}", meta=meta))
+            talk.begun(TOKEN, client)
+        for client, line in enumerate(sent):
+            talk.take(f"{name}-{client}", line, client)
+    kept = talk.send("tools/call", talk.params("later", mark="kept", after=1200), id=OPEN)
+    held = talk.params("hold", mark="held")
+    line = talk.send("tools/call", held, other, id=OPEN, meta={"progressToken": "held"})
+    talk.begun("held", other)
+    talk.cancel(line, other)
+    talk.take("kept", kept)
     for client in (0, other):
         talk.pages(f"tools-{client}", "tools/list", "tools", client)
     talk.call("log-0", "log", 0, mark="of-0")
@@ -87,14 +99,29 @@ def lists_many_tools(talk: gateways.ExchangeTalk) -> None:
 @ambient("gateway-answers-own", "gateway-lists-own", of="clients")
 def answers_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
     """Two clients with one id get each its own answer, and each the whole list."""
-    for name in pair.taken("of-0", "of-1", "tools-0", "tools-1"):
+    for name in pair.taken("of-0", "of-1", "to-0", "to-1", "tools-0", "tools-1"):
         step = pair.through.steps[name]
-        clause = "gateway-answers-own" if name.startswith("of-") else "gateway-lists-own"
+        clause = "gateway-lists-own" if name.startswith("tools-") else "gateway-answers-own"
         old, new = (_owned(held.steps[name]) for held in (pair.direct, pair.through))
         actual = step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
-        if f"later of-{1 - step.client}" in brief(step.value, 500):
+        if f"{name[:2]}-{1 - step.client}" in brief(step.value, 500):
             actual = f"{gateways.Fate.CROSSED}: the answer of the other client"
         yield pair.seen(clause, name, set(old) <= set(new), "its own answer", actual)
+
+
+@ambient("gateway-cancel-own", of="clients")
+def cancels_no_call_of_another_client(pair: gateways.Pair) -> Iterator[Seen]:
+    """The cancellation of a client leaves the call of another one with that id alone."""
+    kept = pair.through.call("kept")
+    if kept is not None:
+        number, entry = kept
+        own = id_key(value_in(entry.value, "id"))
+        for where, one in pair.through.received("notifications/cancelled"):
+            cancelled = id_key(value_in(one.value, "params", "requestId"))
+            passed, spot = (where, cancelled) != (number, own), (where, one.n)
+            actual = f"{gateways.Fate.CROSSED}: it cancels the call of another client"
+            yield pair.behind_at("gateway-cancel-own", passed, spot, "the other call", actual)
+        yield from pair.answered("gateway-cancel-own", "kept")
 
 
 def _owned(step: gateways.ExchangeStep) -> list[Any]:

@@ -57,6 +57,10 @@ SAID: Final = {
 }
 """The progress of our client with a question, and its answer."""
 
+TOLD: Final = f"notifications/{upstream.UNKNOWN}"
+VALUE: Final = {"value": [1, "ü", None]}
+"""A notification that only our server knows, and its params."""
+
 CANCELLED: Final = "notifications/cancelled"
 PROGRESS: Final = "notifications/progress"
 AFTERWARDS: Final = (
@@ -138,6 +142,9 @@ def answers_questions(talk: gateways.ExchangeTalk) -> None:
     """Send values of each type; answer a question with a URL, decline one, go through rounds."""
     params = {**talk.params("take"), "arguments": rich_upstream.ARGUMENTS}
     talk.ask("take", "tools/call", params, meta=OWN)
+    talk.ask("unknown", upstream.UNKNOWN, VALUE)
+    if not talk.modern:
+        talk.first.notify(TOLD, VALUE)
     for what in QUESTIONS:
         if what != "error" or not talk.modern:  # there no answer to a question is an error
             talk.question(what)
@@ -330,7 +337,7 @@ def passes_cancelled_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
             own = object_in(message.value, "params").get("requestId")
             passed = [id_key(own)] == [id_key(one) for one in asked] and number == 0
             actual = f"cancellation {number + 1} is of {brief(own)}"
-            expected = f"one, of the question {brief(asked[0])}"
+            expected = f"one, of the question {brief(asked)}"
             yield Seen("gateway-question-cancelled-right", passed, entry.n, expected, actual)
 
 
@@ -341,9 +348,12 @@ def passes_progress_of_the_client_on(pair: gateways.Pair) -> Iterator[Seen]:
         return  # the question did not reach the client
     heard = [(n, e, object_in(e.value, "params")) for n, e in pair.through.received(PROGRESS)]
     own = [params for *_, params in heard if params.get("progressToken") == rich_upstream.TOKEN]
-    sent = {PROGRESS: [{"progressToken": rich_upstream.TOKEN, **REPORT}]}
+    sent: dict[str, Any] = {PROGRESS: [{"progressToken": rich_upstream.TOKEN, **REPORT}]}
+    came: dict[str, Any] = {PROGRESS: own}
+    if id_key(pair.through.facts["token"]) is None:  # so the client could not report
+        sent, came = {"question": {"progressToken": rich_upstream.TOKEN}}, {"question": {}}
     for name in pair.taken("ask-reported"):
-        yield pair.kept("gateway-progress-upstream", name, sent, {PROGRESS: own})
+        yield pair.kept("gateway-progress-upstream", name, sent, came)
     for number, entry, params in heard:
         token = params.get("progressToken")
         passed, spot = token == rich_upstream.TOKEN, (number, entry.n)
@@ -386,6 +396,19 @@ def _taken(held: gateways.Held) -> tuple[dict[str, Any], dict[str, Any]]:
             opened = value_in(next(openings, None), "params", "capabilities")
             return params, {"capabilities": opened if able is None else able}
     return {}, {}
+
+
+@ambient("gateway-unknown-methods", of="questions")
+def passes_unknown_methods_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """A request and notifications of methods that only the server knows arrive."""
+    for name in pair.taken("unknown"):
+        old, new = (gateways.plain(held.steps[name].value) for held in (pair.direct, pair.through))
+        yield pair.kept("gateway-unknown-methods", name, old, new)
+        for way in ("to the server", "to the client") if pair.direct.heard(TOLD) else ():
+            came = pair.through.params_of(TOLD)
+            if way == "to the server":
+                came = [object_in(e.value, "params") for _, e in pair.through.received(TOLD)]
+            yield pair.kept("gateway-unknown-methods", name, {TOLD: [VALUE]}, {TOLD: came})
 
 
 @ambient("gateway-rounds", of="questions")

@@ -17,6 +17,11 @@ from mcp_touchstone.suite import (
     parts,
 )
 
+STREAMED: Final = ("streamed-0", "streamed-1", "streamed-2")
+RESUMED: Final = "resumed"
+POLLING: Final = "2025-11-25"
+"""The first revision whose clients ask for the rest of a stream."""
+
 SESSION: Final = "Mcp-Session-Id"
 FOREIGN: Final = "http://touchstone.invalid"
 AGENT: Final = "mcp-touchstone/"
@@ -54,6 +59,45 @@ def calls_where_calls_are_redirected(talk: gateways.ExchangeTalk) -> None:
     for number in range(len(parts.STATUSES) + 1):
         line = talk.send("tools/call", talk.params("echo", text="x", mark=str(number)))
         talk.take(f"redirect-{number}", line, seconds=PATIENCE)
+
+
+@gateways.exchange("streams", callers.Commented)
+def calls_in_streams_with_comments(talk: gateways.ExchangeTalk) -> None:
+    """Call with progress, so that the server answers in streams."""
+    for name in STREAMED:
+        _report(talk, name)
+
+
+@gateways.exchange("resumed", callers.Dropped)
+def calls_where_a_stream_ends(talk: gateways.ExchangeTalk) -> None:
+    """Call with progress; the stream of the first call ends before its answer."""
+    if not talk.modern:
+        _report(talk, RESUMED)
+
+
+def _report(talk: gateways.ExchangeTalk, name: str) -> None:
+    params = talk.params("progress", mark=name, steps=3)
+    talk.ask(name, "tools/call", params, meta={"progressToken": name})
+    talk.settle()
+
+
+@ambient("gateway-streams-comments", of="streams")
+def reads_streams_with_comments(pair: gateways.Pair) -> Iterator[Seen]:
+    """What the server sends in a stream with comments arrives."""
+    yield from _arrives(pair, "gateway-streams-comments")
+
+
+@ambient("gateway-streams-resumed", of="resumed")
+def resumes_streams(pair: gateways.Pair) -> Iterator[Seen]:
+    """What the server sends behind the end of a stream arrives."""
+    if pair.revision >= POLLING:
+        yield from _arrives(pair, "gateway-streams-resumed")
+
+
+def _arrives(pair: gateways.Pair, clause: str) -> Iterator[Seen]:
+    """Yield whether the answers to calls arrive that the server gives in streams."""
+    if any(one.exchanges for one in pair.through.upstream):
+        yield from pair.answered(clause, *STREAMED, RESUMED)
 
 
 def _posts(held: gateways.Held) -> Iterator[tuple[int, HttpExchange]]:

@@ -227,9 +227,9 @@ def passes_params_on(pair: gateways.Pair) -> Iterator[Seen]:
 def offers_what_the_server_offers(pair: gateways.Pair) -> Iterator[Seen]:
     """Each capability of the server is declared, and what is declared is passed on."""
     before, after = _declared(pair.direct), _declared(pair.through)
-    lost = [name for name in before if name not in after and name not in pair.expected.drops]
-    actual = f"{gateways.Fate.LOST}: the capability {', '.join(lost)}"
-    yield pair.seen("gateway-features-passed", "opening", not lost, "each capability", actual)
+    must = {name: one for name, one in before.items() if name not in pair.expected.drops}
+    old, new = {"capabilities": must}, {"capabilities": after}
+    yield pair.lost("gateway-features-passed", "opening", old, new)
     for step in pair.taken(*NEEDS):
         if (need := NEEDS[step]) in after:
             works, answer = not _is_unkept(pair, step), pair.through.steps[step].value

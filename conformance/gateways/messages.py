@@ -36,6 +36,9 @@ NUMBER: Final = 7007
 SOON: Final = 10.0
 """Seconds for the answer to such a request."""
 
+SAME: Final = ("same-0", "same-1")
+"""Two equal calls."""
+
 FURTHER: Final = {Role.SECOND_ANSWER, Role.ORPHAN}
 """Answers that nobody waits for."""
 
@@ -58,6 +61,8 @@ def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
         talk.call("change", "change")
         talk.settle()
         talk.first.notify(ROOTS)
+    for name in SAME:
+        talk.call(name, "echo", text="same", mark="same")
     alike = {"id-number": NUMBER, "id-text": str(NUMBER)}
     lines = {
         name: talk.send("tools/call", talk.params("later", mark=name, after=100), id=own)
@@ -240,6 +245,17 @@ def makes_each_call_once(pair: gateways.Pair) -> Iterator[Seen]:
             passed, spot = came[call] <= made[call], (number, entry.n)
             actual = f"{gateways.Fate.INVENTED}: call {came[call]} of {made[call]}"
             yield pair.behind_at("gateway-calls-once", passed, spot, f"{made[call]}", actual)
+
+    same = [step for name in SAME if (step := pair.through.steps.get(name)) and step.result]
+    if len(same) == len(SAME):
+        arrived = sum(1 for _, e in pair.through.received("tools/call") if _mark(e.value) == "same")
+        actual = f"{gateways.Fate.LOST}: {len(SAME) - arrived} of {len(SAME)} equal calls"
+        passed = arrived >= len(SAME)
+        yield pair.seen("gateway-calls-once", SAME[-1], passed, f"{len(SAME)}", actual)
+
+
+def _mark(value: Any) -> Any:
+    return value_in(value, "params", "arguments", "mark")
 
 
 def _call(pair: gateways.Pair, value: Any) -> str:

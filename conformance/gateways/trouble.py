@@ -217,7 +217,7 @@ def _is_deleted(pair: gateways.Pair) -> bool:
 @ambient("gateway-stop-server", of="stop")
 def ends_its_server(pair: gateways.Pair) -> Iterator[Seen]:
     """A gateway that is stopped leaves no process of its server."""
-    left = pair.through.facts["left"]
+    left = pair.through.facts.get("left")
     if left is not None and pair.through.call("stop") is not None:
         actual = f"{', '.join(left)} of the server runs after the end of the gateway"
         where = (0, len(pair.through.upstream[0]))

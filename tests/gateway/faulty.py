@@ -612,6 +612,9 @@ class Crosses(Gateway):
         """Note which client it is."""
         self.second |= mark_of(message) == "of-1"
         yield message
+        if self.words == ["cancels"] and mark_of(message) == "kept":
+            params = {"requestId": message["id"]}
+            yield {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
 
     def to_client(self, message: Json) -> Iterator[Json]:
         """Cross."""

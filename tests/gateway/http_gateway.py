@@ -124,16 +124,43 @@ class Follows(Gateway):
 class Header(Gateway):
     """Leaves a header out, or replaces it: ``leave-NAME`` or ``put-NAME=VALUE``."""
 
+    @property
+    def _listens(self) -> bool:
+        """Whether it is the request for the stream of a session."""
+        return self.command == "GET" and "Last-Event-ID" not in self.headers
+
     def change(self) -> None:
         """Change it: a session of the stream, and what repeats a body where an argument is too."""
         super().change()
         verb, _, word = sys.argv[1].partition("-")
         name, _, value = word.partition("=")
-        own = name == VERSION or (
-            self.command == "GET" if name == SESSION else MARK in self.headers
-        )
+        own = name == VERSION or (self._listens if name == SESSION else MARK in self.headers)
         if name in self.headers and own:
             self.put(name, value) if verb == "put" else self.leave(name)
+
+
+class Reader(Gateway):
+    """Answers with an error where a stream has comments, or its answer is in another stream."""
+
+    comment: ClassVar[bytes] = b"a comment"
+
+    def _respond(self, answer: Any, *, ours: bool) -> None:
+        if (self.asked or {}).get("method") != "tools/call":
+            super()._respond(answer, ours=ours)
+            return
+        raw = b"".join(answer.body)
+        answers = b'"result"' in raw or b'"error"' in raw
+        wrong = self.comment in raw if self.comment else not answers
+        error = {"code": -32603, "message": "no answer in the stream"}
+        lines = [one[6:] for one in raw.splitlines() if one.startswith(b"data: ")] or [raw]
+        found = json.dumps({"jsonrpc": "2.0", "id": self.asked["id"], "error": error}).encode()
+        self.answer(200, found if wrong else lines[-1])
+
+
+class Once(Reader):
+    """The same if the answer is in another stream."""
+
+    comment = b""
 
 
 FAULTS: dict[str, type[Gateway]] = {
@@ -143,6 +170,8 @@ FAULTS: dict[str, type[Gateway]] = {
     "web": Web,
     "cache": Cache,
     "follows": Follows,
+    "no-comments": Reader,
+    "no-resuming": Once,
 }
 
 

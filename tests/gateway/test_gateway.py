@@ -109,6 +109,7 @@ MESSAGES = {
     "gateway-progress-upstream": "loses notifications/progress",
     "gateway-progress-upstream-token": "invents-token",
     "gateway-text-surrogates": "halves replaces",
+    "gateway-unknown-methods": "loses notifications/com.example.upstream/known",
 }
 """The same, for messages and sizes."""
 
@@ -116,6 +117,7 @@ CLIENTS = {
     "gateway-answers-own": "crosses answers",
     "gateway-lists-own": "crosses lists",
     "gateway-messages-own": "crosses messages",
+    "gateway-cancel-own": "crosses cancels",
 }
 """The same, behind a bridge: over HTTP a gateway has several clients."""
 
@@ -126,6 +128,8 @@ HEADERS = {
     "gateway-users-list": ("cache", LEGACY),
     "gateway-cache-private": ("cache", MODERN),
     "gateway-redirect-credentials": ("follows", LEGACY),
+    "gateway-streams-comments": ("no-comments", LEGACY),
+    "gateway-streams-resumed": ("no-resuming", LEGACY),
     "gateway-header-version": ("leave-MCP-Protocol-Version", LEGACY),
     "gateway-header-session": ("leave-Mcp-Session-Id", LEGACY),
     "gateway-header-method": ("put-Mcp-Method=ping", MODERN),
@@ -364,6 +368,23 @@ def test_a_gateway_may_have_other_uris(contents_alone: None) -> None:
     assert broken(judged(faulty("rewrites all"), "uris=gw+{scheme}://{rest}")) == {}
     assert "gateway-answers-kind" in broken(judged(faulty("rewrites answers"), expects))
     assert "gateway-resources-facts" in broken(judged(faulty("rewrites all")))
+
+
+def test_a_gateway_may_read_its_port_from_its_configuration(
+    tmp_path: Path, contents_alone: None
+) -> None:
+    del contents_alone
+    template = tmp_path / "its.json"
+    template.write_text('["none", "{port}", "{url}"]')
+    program = "import json, os, sys; own = json.load(open(sys.argv[2]))\n"
+    program += "os.execv(sys.executable, [sys.executable, sys.argv[1], *own])"
+    command = (sys.executable, "-c", program, OVER_HTTP[1], "{config}")
+    settings = Settings(command=command, timeout=20.0, config_template=template)
+
+    run = check.check(settings, Choice(revisions=(LEGACY,)))
+
+    assert broken(run) == {}
+    assert run.conclusion is Conclusion.PASSED
 
 
 def test_a_gateway_that_hangs_on_a_large_result_is_a_finding(

@@ -16,8 +16,8 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import tidy
 from mcp_touchstone.engine.stages import fold
 from mcp_touchstone.gateway import scene
-from mcp_touchstone.gateway.scene import Came, Cause, GatewayError, Way, hold
-from mcp_touchstone.judging.gateways import ExchangePlan, Pair
+from mcp_touchstone.gateway.scene import Cause, GatewayError, Way, hold
+from mcp_touchstone.judging.gateways import ExchangePlan, Held, Pair
 from mcp_touchstone.parts.part import INFO
 from mcp_touchstone.results.run import CaseResult, Execution, Run
 from mcp_touchstone.results.subject import Subject
@@ -26,7 +26,7 @@ from mcp_touchstone.runtime.open_folder import open_folder
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.tap.judge import results_of
 from mcp_touchstone.transport.process import now
-from mcp_touchstone.wire.transcript import Transcript
+from mcp_touchstone.wire.framing import object_in
 
 GATEWAY: Final = "gateway"
 FIRST: Final = "contents"
@@ -42,21 +42,6 @@ Progress = Callable[[str, str], object]
 """Called with a revision and an exchange when it begins."""
 
 
-@dataclass(slots=True)
-class _Found:
-    """What came of a run so far."""
-
-    pairs: dict[str, list[Pair]] = field(default_factory=dict)
-    reported: dict[str, Mapping[str, object]] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
-    troubles: list[str] = field(default_factory=list)
-    stderr: str = ""
-    strays: int = 0
-    starts: int = 0
-    connections: list[Connection] = field(default_factory=list)
-    interrupted: bool = False
-
-
 def check(settings: Settings, choice: Choice, progress: Progress = lambda *_: None) -> Run:
     """Judge a gateway.
 
@@ -66,9 +51,9 @@ def check(settings: Settings, choice: Choice, progress: Progress = lambda *_: No
     registry, way = load(GATEWAYS), scene.way(settings)
     begun, started = now(), datetime.now(UTC)
     tidy()
-    found = _Found()
+    found = _Course(way, choice, registry, progress, settings.save)
     try:
-        _Gateway(way, choice, registry, found, progress, settings.save).hold_all()
+        found.hold_all()
     except KeyboardInterrupt:  # what was held is judged
         found.interrupted = True
     choice = replace(choice, strict=choice.strict or way.expected.transparent)
@@ -162,73 +147,72 @@ def _revisions(way: Way, choice: Choice) -> tuple[str, ...]:
     return choice.revisions or NEWEST
 
 
-@dataclass(frozen=True, slots=True)
-class _Gateway:
-    """A gateway, and what is to be judged.
+@dataclass(slots=True)
+class _Course:
+    """One run, and what came of it so far.
 
     Attributes:
-        found: gets what comes of it.
         save: the folder for what our server records; None for no files.
     """
 
     way: Way
     choice: Choice
     registry: Registry
-    found: _Found
     progress: Progress
     save: Path | None
+    pairs: dict[str, list[Pair]] = field(default_factory=dict)
+    reported: dict[str, Mapping[str, object]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    troubles: list[str] = field(default_factory=list)
+    stderr: str = ""
+    strays: int = 0
+    starts: int = 0
+    connections: list[Connection] = field(default_factory=list)
+    interrupted: bool = False
 
     def hold_all(self) -> None:
         """Hold each exchange in each revision."""
-        first, found, way = {FIRST: self.registry.parts[FIRST]}, self.found, self.way
         for asked in _revisions(self.way, self.choice):
-            revision = asked
-            exchanges = needed(self.registry, self.choice, revision)
-            for name, planned in {**first, **exchanges}.items():
-                needless = planned.part.lingers and way.http
-                needless = needless or (planned.several and not way.several)
-                if needless or (planned.once and len(found.pairs) > 1):
+            through = self._hold(FIRST, asked)
+            if through.trouble:
+                self.refused[asked], self.stderr = through.trouble, through.stderr
+                continue
+            revision = through.clients[0].revision
+            if revision in self.pairs:
+                self.refused[asked] = f"it answers with {revision}"
+                continue
+            self.reported[revision] = _info(through)
+            if not through.upstream:
+                self.troubles.append(f"{revision}: {Cause.NOT_REACHED}")
+                self.stderr = through.stderr
+                continue
+            self.pairs[revision], held = [], {FIRST: through}
+            for name, planned in needed(self.registry, self.choice, asked).items():
+                needless = planned.part.lingers and self.way.http
+                needless = needless or (planned.several and not self.way.several)
+                if needless or (planned.once and len(self.pairs) > 1):
                     continue
-                self.progress(revision, name)
-                through = self._hold(planned, name, revision)
-                if through.trouble and name != FIRST:
-                    through = self._hold(planned, name, revision)
-                if name == FIRST:
-                    if through.trouble:
-                        found.refused[revision] = through.trouble
-                        found.stderr = through.stderr
-                        break
-                    if through.revision in found.pairs:
-                        found.refused[revision] = f"it answers with {through.revision}"
-                        break
-                    revision = through.revision
-                    info = through.info or {}
-                    is_ours = info.get("name") == INFO["name"]  # passed on; it is not the gateway's
-                    found.reported[revision] = {} if is_ours else info
-                    if not through.reached:
-                        found.troubles.append(f"{revision}: {Cause.NOT_REACHED}")
-                        found.stderr = through.stderr
-                        break
-                    found.pairs[revision] = []
-                elif through.trouble:
-                    found.troubles.append(f"{revision}: {through.trouble}")
-                    found.stderr = through.stderr
+                through = held.get(name) or self._hold(name, revision)
+                if through.trouble:
+                    through = self._hold(name, revision)
+                if through.trouble:
+                    self.troubles.append(f"{revision}: {through.trouble}")
+                    self.stderr = through.stderr
                     continue
-                if name not in exchanges:
-                    continue
-                pair = self._pair(through, planned, name, revision)
-                found.pairs[revision].append(pair)  # first, so that Ctrl-C loses no finding
-                found.pairs[revision][-1] = self._confirmed(pair, planned, name, revision)
+                pair = self._pair(through, name, revision)
+                self.pairs[revision].append(pair)  # first, so that Ctrl-C loses no finding
+                self.pairs[revision][-1] = self._confirmed(pair, name, revision)
 
-    def _hold(self, planned: ExchangePlan, name: str, revision: str) -> Came:
+    def _hold(self, name: str, revision: str, again: str = "") -> Held:
         """Hold an exchange through the gateway, which is started for it."""
-        through = hold(self.way, planned, name, revision)
-        self.found.starts += 1
-        self.found.strays += through.strays
-        self._keep(through, f"{self.found.starts:02}-{revision}-{name}-through")
+        self.progress(revision, f"{name}{again}")
+        through = hold(self.way, self.registry.parts[name], name, revision)
+        self.starts += 1
+        self.strays += through.strays
+        self._keep(through, f"{self.starts:02}-{revision}-{name}-through")
         return through
 
-    def _keep(self, came: Came, name: str) -> None:
+    def _keep(self, held: Held, name: str) -> None:
         """Write what our server recorded, and keep the connections of our clients for their files.
 
         Raises:
@@ -236,40 +220,37 @@ class _Gateway:
         """
         if self.save is None:
             return
-        self.found.connections += came.connections
+        self.connections += held.connections
         try:
             self.save.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder = open_folder(self.save.resolve())
-            for file, raw in came.recordings:
+            for file, raw in held.recordings:
                 folder.write(f"{name}-{file}", raw)
         except OSError as error:
             raise GatewayError(f"--save {self.save}: {error.strerror}") from error
 
-    def _pair(self, through: Came, planned: ExchangePlan, name: str, revision: str) -> Pair:
+    def _pair(self, through: Held, name: str, revision: str) -> Pair:
         """Hold an exchange without the gateway too; return both."""
-        direct = hold(self.way.direct, planned, name, revision)
-        self._keep(direct, f"{self.found.starts:02}-{revision}-{name}-direct")
-        clients = through.held.clients
-        transcript = clients[0] if clients else Transcript(revision, lambda: 0.0)
+        direct = hold(self.way.direct, self.registry.parts[name], name, revision)
+        self._keep(direct, f"{self.starts:02}-{revision}-{name}-direct")
         return Pair(
-            transcript,
+            through.clients[0],
             ServerProfile(Pace(self.way.target.timeout)),
             scenario=name,
-            direct=direct.held,
-            through=through.held,
+            direct=direct,
+            through=through,
             expected=self.way.expected,
         )
 
-    def _confirmed(self, pair: Pair, planned: ExchangePlan, name: str, revision: str) -> Pair:
+    def _confirmed(self, pair: Pair, name: str, revision: str) -> Pair:
         """Hold an exchange with findings again until each has come again, or often enough."""
         open_, tried = self._findings(pair, revision), 0
         while open_ and tried < self.choice.repeats:
-            self.progress(revision, f"{name}, again")
-            through = self._hold(planned, name, revision)
+            through = self._hold(name, revision, ", again")
             if through.trouble:
                 return pair
             tried += 1
-            open_ -= self._findings(self._pair(through, planned, name, revision), revision)
+            open_ -= self._findings(self._pair(through, name, revision), revision)
         return replace(pair, passing=dict.fromkeys(open_, tried))
 
     def _findings(self, pair: Pair, revision: str) -> set[str]:
@@ -278,6 +259,14 @@ class _Gateway:
         judged = (one.judgements for one in results_of(self.registry, self.choice, where, [pair]))
         findings = {Outcome.FAIL, Outcome.WARN}
         return {one.clause for some in judged for one in some if one.outcome in findings}
+
+
+def _info(held: Held) -> Mapping[str, object]:
+    """Return the name and version that a gateway reports; empty if it passes ours on."""
+    result = held.steps["opening"].result
+    own = object_in(result, "_meta").get(f"{rev.META}serverInfo")
+    found = result.get("serverInfo", own)
+    return found if isinstance(found, dict) and found.get("name") != INFO["name"] else {}
 
 
 def speeds(pairs: Iterable[Pair]) -> Iterator[str]:

@@ -26,7 +26,7 @@ from mcp_touchstone.parts.canary import FetchCanary
 from mcp_touchstone.parts.part import REDIRECTS, listening
 from mcp_touchstone.parts.rich_upstream import DECLINE, REFUSE, WAIT
 from mcp_touchstone.parts.second import SECOND, Second, Twin
-from mcp_touchstone.parts.upstream import Upstream
+from mcp_touchstone.parts.upstream import META, Upstream
 from mcp_touchstone.runtime import scratch
 from mcp_touchstone.runtime.input_file import LARGEST_TOML, InputFile
 from mcp_touchstone.runtime.timeouts import Pace
@@ -39,7 +39,7 @@ from mcp_touchstone.tap.stage import PROGRAM, Stage, known_secret
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.family import alive, naming
 from mcp_touchstone.transport.http_channel import HttpChannel
-from mcp_touchstone.transport.http_endpoint import PORT
+from mcp_touchstone.transport.http_endpoint import PORT, free_port
 from mcp_touchstone.transport.process import LaunchError, ServerProcess, now
 from mcp_touchstone.wire.events import Side
 from mcp_touchstone.wire.framing import brief
@@ -63,6 +63,14 @@ ENDPOINT: Final = f"http://127.0.0.1:{PORT}/mcp"
 
 LONG: Final = 1000
 """Characters of a question that our client reads."""
+
+SAID: Final = {
+    "role": "assistant",
+    "content": {"type": "text", "text": "forty-two — ünïcode"},
+    "model": "a model",
+    "stopReason": "endTurn",
+}
+"""The answer of our client to a sampling request."""
 
 LEFT: Final = "left"
 """The fact that says which processes of our server a gateway left behind."""
@@ -336,7 +344,7 @@ def client(revision: str) -> Client:
         roots=answers.offer(ROOT),
         tasks=None,
         elicitation=_as_asked(answers.accept({"name": "Ünï"})),
-        sampling=_as_asked(answers.say()),
+        sampling=_as_asked(answers.give({**SAID, "_meta": META})),
     )
 
 
@@ -357,34 +365,7 @@ def _as_asked(usual: answers.Policy) -> answers.Policy:
     return policy
 
 
-@dataclass(frozen=True, slots=True)
-class Came:
-    """What came of an exchange.
-
-    Attributes:
-        held: its transcripts and steps.
-        trouble: the reason that it could not be held; empty if it was.
-        stderr: the last words of the gateway.
-        revision: the revision that was agreed.
-        info: name and version that the other side reports.
-        strays: processes that the gateway left behind.
-        reached: whether our server heard anything.
-        recordings: what our server recorded, with names of files.
-        connections: those of our clients.
-    """
-
-    held: Held
-    trouble: str = ""
-    stderr: str = ""
-    revision: str = ""
-    info: Mapping[str, object] | None = None
-    strays: int = 0
-    reached: bool = False
-    recordings: Sequence[tuple[str, bytes]] = ()
-    connections: Sequence[Connection] = ()
-
-
-def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Came:
+def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Held:
     """Hold an exchange once; end all that was started.
 
     Raises:
@@ -409,27 +390,25 @@ def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Came:
             return [each for server in behind for each in server.replays()]
 
         with pool.killed_on_error():
-            came, talk = _talk(pool, planned, label, revision, one.expected, heard)
-            left = None
+            talk, trouble = _talk(pool, planned, label, revision, one.expected, heard)
+            first = pool.connections[0] if pool.connections else None
+            stderr = first.channel.stderr() if first else ""
             if talk is not None and planned.part.lingers and target.command:
-                left = behind[0].left(talk.first.process)
+                talk.facts[LEFT] = behind[0].left(talk.first.process)
             pool.settle()
             for server in behind:
                 server.settle()
         strays = pool.close()
         replays = heard()
-        held = Held(
-            [each.transcript for each in talk.connections] if talk else [],
+        return Held(
+            [each.transcript for each in talk.connections] if talk else (),
             [each.server for each in replays],
             talk.steps if talk else {},
-            {**talk.facts, LEFT: left} if talk else {},
+            talk.facts if talk else {},
             [each.client_record() for each in replays],
-        )
-        return replace(
-            came,
-            held=held,
+            trouble=trouble,
+            stderr=stderr,
             strays=strays,
-            reached=bool(replays),
             recordings=[each for server in behind for each in server.recordings()],
             connections=pool.connections,
         )
@@ -439,16 +418,21 @@ def _target(one: Way, behind: Sequence[Behind]) -> Target:
     """Return what our client starts or asks."""
     if not one.target.command and not one.target.url:
         return replace(one.target, command=behind[0].command, url=behind[0].url)
+    target = one.target
     places = dict(pair for server in behind for pair in server.words(in_file=False))
     if one.config:
+        text = configured(one.config, behind)
+        if PORT in text:  # the launcher knows nothing of the file
+            port = free_port()
+            target, text = target.on_port(port), text.replace(PORT, str(port))
         path = behind[0].place / f"config{one.suffix}"
-        path.write_text(configured(one.config, behind), "utf-8")
+        path.write_text(text, "utf-8")
         places[CONFIG] = (str(path),)
     whole = {name: (shlex.join(given),) for name, given in places.items()}
-    env = {name: next(filled([value], whole)) for name, value in one.target.env.items()}
-    command = tuple(filled(one.target.command, places))
+    env = {name: next(filled([value], whole)) for name, value in target.env.items()}
+    command = tuple(filled(target.command, places))
     return replace(
-        one.target,
+        target,
         command=command,
         env=env,
         places=tuple(one.place for one in behind),
@@ -463,9 +447,8 @@ def _talk(  # noqa: PLR0917  (one caller)
     revision: str,
     expected: Expected,
     heard: Callable[[], list[Replay]],
-) -> tuple[Came, ExchangeTalk | None]:
-    """Open a connection and hold the exchange."""
-    nothing = Held((), (), {})
+) -> tuple[ExchangeTalk | None, str]:
+    """Open a connection and hold the exchange; return it, and why it could not be held."""
 
     def open_(host: Connection | None = None, token: str = "") -> Connection:
         connection = (
@@ -483,32 +466,19 @@ def _talk(  # noqa: PLR0917  (one caller)
     try:
         first = open_()
     except LaunchError as error:
-        return Came(nothing, f"{Cause.NOT_STARTED}: {error}"), None
-    opening = first.opening
-    info = _info(first)
-    if opening is None or opening.result is None:
-        why = f"{Cause.NOT_STARTED}: no result of the opening request: {opening}"
-        return Came(nothing, why, first.channel.stderr()), None
-    agreed = opening.result.get("protocolVersion", revision)
-    agreed = agreed if agreed in rev.ALL and not first.modern else revision
-    first.transcript.agree(agreed)
+        return None, f"{Cause.NOT_STARTED}: {error}"
+    if first.opening is None or first.opening.result is None:
+        return None, f"{Cause.NOT_STARTED}: no result of the opening request: {first.opening}"
+    agreed = first.opening.result.get("protocolVersion")
+    first.transcript.agree(agreed if agreed in rev.ALL and not first.modern else revision)
     hosts = [first]
     talk = ExchangeTalk(
         lambda token: hosts.pop() if hosts else open_(first, token),
         expected,
         lambda: [one.server for one in heard()],
     )
-    trouble = ""
     try:
         planned.run(talk)
     except (NoSecondClientError, LaunchError) as error:
-        trouble = f"{Cause.NO_SECOND_CLIENT}: {error}"
-    return Came(nothing, trouble, first.channel.stderr(), agreed, info), talk
-
-
-def _info(connection: Connection) -> Mapping[str, object]:
-    result = (connection.opening.result if connection.opening else None) or {}
-    meta = result.get("_meta")
-    own = meta.get(f"{rev.META}serverInfo") if isinstance(meta, dict) else None
-    found = result.get("serverInfo", own)
-    return found if isinstance(found, dict) else {}
+        return talk, f"{Cause.NO_SECOND_CLIENT}: {error}"
+    return talk, ""

@@ -22,7 +22,7 @@ from mcp_touchstone.connection.server_profile import LISTS
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.parts.part import METHOD_NOT_FOUND
-from mcp_touchstone.parts.upstream import Upstream
+from mcp_touchstone.parts.upstream import OWN, Upstream
 from mcp_touchstone.results.verdict import WireLine, evidence
 from mcp_touchstone.transport.channel import StdioChannel
 from mcp_touchstone.transport.process import now
@@ -137,13 +137,23 @@ class Held:
         steps: the steps by their names.
         facts: what the exchange measured, by name.
         peers: the conversations with our server again, as rules on clients read them.
+        trouble: the reason that it could not be held; empty if it was.
+        stderr: the last words of the gateway.
+        strays: processes that the gateway left behind.
+        recordings: what our server recorded, with names of files.
+        connections: those of our clients.
     """
 
-    clients: Sequence[Transcript]
-    upstream: Sequence[Transcript]
-    steps: Mapping[str, ExchangeStep]
+    clients: Sequence[Transcript] = ()
+    upstream: Sequence[Transcript] = ()
+    steps: Mapping[str, ExchangeStep] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     peers: Sequence[Record] = ()
+    trouble: str = ""
+    stderr: str = ""
+    strays: int = 0
+    recordings: Sequence[tuple[str, bytes]] = ()
+    connections: Sequence[Connection] = ()
 
     def received(self, method: str) -> Iterator[tuple[int, Entry]]:
         """Yield the messages of a method that reached our server, with the conversation."""
@@ -184,7 +194,7 @@ class Held:
         ]
         report = object_in(last.result, "structuredContent")
         return {
-            "asked": [_without(one, "_meta") for one in asked],
+            "asked": [_with_own(one) for one in asked],
             "answered": report.get("said"),
             "state": report.get("state"),
         }
@@ -206,8 +216,8 @@ class Pair(Record):
         passing: clauses whose findings did not come again, and the number of further runs.
     """
 
-    direct: Held = field(default_factory=lambda: Held((), (), {}))
-    through: Held = field(default_factory=lambda: Held((), (), {}))
+    direct: Held = field(default_factory=Held)
+    through: Held = field(default_factory=Held)
     expected: Expected = field(default_factory=Expected)
     passing: Mapping[str, int] = field(default_factory=dict)
 
@@ -398,6 +408,12 @@ def plain(answer: Any, items: Callable[[list[Any]], list[Any]] = list) -> Any:
     return found
 
 
+def _with_own(params: dict[str, Any]) -> dict[str, Any]:
+    """Return params with those members of ``_meta`` that only our server uses."""
+    own = {k: v for k, v in object_in(params, "_meta").items() if k.startswith(OWN)}
+    return {**_without(params, "_meta"), "_meta": own}
+
+
 def _without(value: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: inner for key, inner in value.items() if key != name}
 
@@ -525,7 +541,9 @@ class ExchangeTalk:
     def is_cancelled(self, mark: str) -> bool:
         """Return whether our server learnt in time that nobody waits for a call any more."""
         until = now() + BEGINNING
-        while (found := cancelled_at(Held((), self._behind(), {}), mark)) is None and now() < until:
+        while (
+            found := cancelled_at(Held(upstream=self._behind()), mark)
+        ) is None and now() < until:
             self.first.quiet(LOOK)
         return found is not None
 

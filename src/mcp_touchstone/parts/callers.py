@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from mcp_touchstone.parts.part import REDIRECTS, Json
+from mcp_touchstone.parts.part import COMMENTS, DROPS, REDIRECTS, Json
 from mcp_touchstone.parts.upstream import OWN, TOOLS, Upstream
 from mcp_touchstone.wire.http_headers import MARK
 
@@ -41,6 +41,18 @@ class Stamped(Upstream):
             meta: Any = result.get("_meta") or {}
             result = {**result, "_meta": {**meta, STAMP: secrets.token_hex(8)}}
         super().answer(request, result)
+
+
+class Commented(Upstream):
+    """Over HTTP comments precede what the stream of a call has, but not in the first stream."""
+
+    http_fault = COMMENTS
+
+
+class Dropped(Upstream):
+    """Over HTTP the stream of the first call ends behind its first message."""
+
+    http_fault = DROPS
 
 
 class Moved(Upstream):

@@ -6,7 +6,16 @@ from typing import Any, ClassVar, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.parts.part import Json
-from mcp_touchstone.parts.upstream import ASKED, EVERYTHING, EXACT, TOOLS, WATCHED, Upstream, tool
+from mcp_touchstone.parts.upstream import (
+    ASKED,
+    EVERYTHING,
+    EXACT,
+    TOOLS,
+    UNKNOWN,
+    WATCHED,
+    Upstream,
+    tool,
+)
 from mcp_touchstone.wire.framing import id_key, object_in, value_in
 
 LISTEN: Final = "subscriptions/listen"
@@ -119,6 +128,7 @@ ROUNDS: Final = (("elicitation", "roots"), ("sampling",))
 ARGUMENTS: Final = {
     "text": EXACT,
     "none": None,
+    "like": ["007", "1e3", "true", "null", "", "2025-01-12T15:00:58Z"],
     "numbers": [0, -7, 1.5, 0.12345678, 2.5e-7, 9007199254740991],
     "deep": {"empty": {}, "list": [[], [None, False]], "": "no name"},
 }
@@ -146,6 +156,7 @@ class Rich(Upstream):
     """The same server, with subscriptions, tasks, and questions in several rounds."""
 
     questions: ClassVar = {**ASKED, **MORE}
+    calls: ClassVar = {**Upstream.calls, "take": Upstream.text("taken")}
     pages: ClassVar[Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]] = {
         **Upstream.pages,
         "tools/list": ("tools", ((*TOOLS, *FURTHER),)),
@@ -193,8 +204,6 @@ class Rich(Upstream):
         elif name == "subscribed":
             told = {"open": len(self._open)}
             self.answer(request, {**self.text("subscribed"), "structuredContent": told})
-        elif name == "take":
-            self.answer(request, self.text("taken"))
         elif name == "withdraw":
             self._withdraw(request)
         elif name == "afterwards":
@@ -232,9 +241,11 @@ class Rich(Upstream):
         self.say({"method": "notifications/message", "params": params})
 
     def noticed(self, message: Json) -> None:
-        """End a subscription that was cancelled."""
+        """End a subscription that was cancelled; repeat a notification that only we know."""
         if message.get("method") == "notifications/cancelled":
             self._open.pop(id_key(value_in(message, "params", "requestId")), None)
+        elif message.get("method") == f"notifications/{UNKNOWN}" and not self.modern:
+            self.say({"method": message["method"], "params": object_in(message, "params")})
 
     def _listen(self, request: Json) -> None:
         wanted = object_in(request, "params", "notifications")

@@ -3,7 +3,7 @@
 Its answers are fixed, so that what arrives through a gateway can be compared with them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from mcp_touchstone.catalog import revision as rev
@@ -12,6 +12,9 @@ from mcp_touchstone.wire.framing import id_key, object_in, value_in
 
 OWN: Final = "com.example.upstream/"
 """Prefix of the names that only our server uses."""
+
+UNKNOWN: Final = "com.example.upstream/known"
+"""A method that only our server has, and the end of that of its notification."""
 
 REFUSED: Final = -32050
 """Code of an error of ours; the protocol leaves it to servers."""
@@ -37,6 +40,9 @@ def _marked(name: str) -> Json:
         "x-upstream": {"kept": [name]},
     }
 
+
+META: Final = {f"{OWN}of": "a message", f"{OWN}nested": {"list": [1, None, "ü"]}}
+"""Metadata of a notification or a request."""
 
 ICONS: Final = [
     {
@@ -244,6 +250,7 @@ ASKED: Final[Mapping[str, tuple[str, Json]]] = {
             "systemPrompt": "You are brief.",
             "modelPreferences": {"hints": [{"name": "small"}], "costPriority": 0.5},
             "metadata": {"of": "upstream"},
+            "_meta": META,
         },
     ),
     "elicitation": (
@@ -273,6 +280,7 @@ class Upstream(Part):
         "resources": {"listChanged": True, "subscribe": True},
         "completions": {},
         "logging": {},
+        "experimental": {f"{OWN}feature": {"deep": [1, None]}},
     }
     pages: ClassVar[Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]] = {
         "tools/list": ("tools", (TOOLS[:5], TOOLS[5:])),
@@ -281,6 +289,20 @@ class Upstream(Part):
         "resources/templates/list": ("resourceTemplates", (TEMPLATES,)),
     }
     """Method of a list -> its member, and the items of each page."""
+    results: ClassVar[Mapping[str, Json]] = {
+        "prompts/get": PROMPT,
+        UNKNOWN: {"known": [True, None]},
+        "completion/complete": {"completion": COMPLETION, **_marked("completion")},
+        "resources/subscribe": {},
+        "resources/unsubscribe": {},
+        "logging/setLevel": {},
+    }
+    calls: ClassVar[Mapping[str, Json]] = {
+        "everything": EVERYTHING,
+        "fail": FAILED,
+        "nothing": {"content": []},
+    }
+    """Name of a tool -> its result, whatever its arguments."""
     questions: ClassVar[Mapping[str, tuple[str, Json]]] = ASKED
     contents: ClassVar[Mapping[str, list[Json]]] = CONTENTS
     """URI of a resource -> what is read there."""
@@ -299,30 +321,16 @@ class Upstream(Part):
 
     def serve(self, request: Json) -> None:
         """Answer a request."""
-        method = request["method"]
-        known = {
-            "prompts/get": lambda _: self.answer(request, dict(PROMPT)),
-            "resources/read": self._read,
-            "resources/subscribe": lambda _: self.answer(request, {}),
-            "resources/unsubscribe": lambda _: self.answer(request, {}),
-            "logging/setLevel": lambda _: self.answer(request, {}),
-            "completion/complete": lambda _: self.answer(
-                request, {"completion": dict(COMPLETION), **_marked("completion")}
-            ),
-            **dict.fromkeys(self.lists(), self._list),
-        }
-        fits = method in known and (self.opened or self._names_revision(request))
-        if method == "server/discover" and self._names_revision(request):
+        method, is_open = request["method"], self.is_open(request)
+        if method == "server/discover" and self.modern and is_open:
             about = {"supportedVersions": list(rev.MODERN), "capabilities": self.discovered()}
             self.answer(request, {**about, "instructions": INSTRUCTIONS, **CACHE})
-        elif fits:
-            known[method](request)
+        elif method in self.lists() and is_open:
+            self._list(request)
+        elif method == "resources/read" and is_open:
+            self._read(request)
         else:
             super().serve(request)
-
-    def _names_revision(self, request: Json) -> bool:
-        meta = object_in(request, "params", "_meta")
-        return self.modern and meta.get(f"{rev.META}protocolVersion") in rev.MODERN
 
     def _list(self, request: Json) -> None:
         member, pages = self.lists()[request["method"]]
@@ -349,12 +357,7 @@ class Upstream(Part):
         """Answer tools/call."""
         name = value_in(request, "params", "name")
         given = object_in(request, "params", "arguments")
-        does: dict[str, Callable[[Json, Json], None]] = {
-            "everything": lambda asked, _: self.answer(asked, dict(EVERYTHING)),
-            "fail": lambda asked, _: self.answer(asked, dict(FAILED)),
-            "refuse": lambda asked, _: self.refuse(
-                asked, REFUSED, "No — ünïcode", why={"of": ["upstream", 1.5]}
-            ),
+        does = {
             "echo": self._echo,
             "big": self._big,
             "hold": self._hold,
@@ -363,11 +366,15 @@ class Upstream(Part):
             "log": self._log,
             "change": self._change,
             "ask": self._ask,
-            "leave": lambda _asked, _given: self.leave(),
-            "nothing": lambda asked, _: self.answer(asked, {"content": []}),
         }
-        if name in does:
+        if name in self.calls:
+            self.answer(request, self.calls[name])
+        elif name in does:
             does[name](request, given)
+        elif name == "refuse":
+            self.refuse(request, REFUSED, "No — ünïcode", why={"of": ["upstream", 1.5]})
+        elif name == "leave":
+            self.leave()
         else:
             self.refuse(request, INVALID_PARAMS, f"Unknown tool: {name}")
 
@@ -409,14 +416,14 @@ class Upstream(Part):
         steps = min(steps, 100) if isinstance(steps, int) else 3
         for number in range(1, steps + 1) if id_key(token) is not None else ():
             what = {"progressToken": token, "progress": number, "total": steps}
-            about = {"message": f"{given.get('mark')} ünïcode {number}"}
+            about = {"message": f"{given.get('mark')} ünïcode {number}", "_meta": META}
             self.say({"method": "notifications/progress", "params": {**what, **about}})
         self.answer(request, self.text(f"progress {given.get('mark')}"))
 
     def _log(self, request: Json, given: Json) -> None:
         for level in LEVELS:
             data = {"mark": given.get("mark"), "level": level, "deep": [None, {"ü": 1}]}
-            params = {"level": level, "logger": "upstream", "data": data}
+            params = {"level": level, "logger": "upstream", "data": data, "_meta": META}
             self.say({"method": "notifications/message", "params": params})
         self.answer(request, self.text(f"logged {given.get('mark')}"))
 
