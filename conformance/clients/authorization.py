@@ -526,7 +526,7 @@ def uses_no_credentials_of_another_issuer(record: Record) -> Iterator[Seen]:
         of_first = {"client_id": not bound, "client_secret": not bound}
         of_first["refresh_token"] = facts.get("refresh_token") is False
         of_first["code"] = of_first["code_verifier"] = facts.get("code") is False and not has_code
-        sent = {"client_id", *facts.get("sent", ("refresh_token", "code"))}
+        sent = {*facts.get("sent", ("refresh_token", "code")), *({"client_id"} & {*facts})}
         named = [name for name, is_first in of_first.items() if is_first and name in sent]
         actual = f"{place} with {', '.join(named)} of the first issuer"
         yield Seen(clause, not named, n, expected, actual, mild=mild)

@@ -11,7 +11,14 @@ from mcp_touchstone.parts.scenarios import scenarios
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.wire.http_headers import mark_fault
 from tests.mutants.clients.client import Mutant
-from tests.mutants.clients.http_client import FAULTS, FURTHER, OTHER_METHOD, PORT_ONLY, SLASH
+from tests.mutants.clients.http_client import (
+    EXPIRED,
+    FAULTS,
+    FURTHER,
+    OTHER_METHOD,
+    PORT_ONLY,
+    SLASH,
+)
 from tests.mutants.clients.judged import outcomes, over_http
 from tests.mutants.clients.rows import MUTANTS, NAMELESS, TOOLS, refuses
 
@@ -79,6 +86,7 @@ def test_a_client_compares_an_issuer_that_was_not_promised(tmp_path: Path) -> No
         (OTHER_METHOD, "auth-token-basic", "client-auth-token-method"),
         (OTHER_METHOD, "auth-token-post", "client-auth-token-method"),
         (SLASH, "auth-machine-jwt", "client-auth-assertion"),
+        (EXPIRED, "auth-workload", "client-workload-grant"),
     ],
 )
 def test_a_client_that_shows_itself_almost_as_it_should_gets_a_warning(

@@ -124,6 +124,7 @@ class Issuer:
         keys: client id -> the key of its assertions.
         provider: the identity provider whose assertions it takes.
         partners: client id at this identity provider -> that of the client elsewhere.
+        assertions: JWT of the platform of a client -> what is wrong with it as a grant here.
         proofs: the proofs that clients send for tokens that are bound to a key; None for none.
 
     Raises:
@@ -154,6 +155,7 @@ class Issuer:
         self.keys: dict[str, Any] = {}
         self.provider: Issuer | None = None
         self.partners: dict[str, str] = {}
+        self.assertions: Mapping[str, str] = {}
         self.proofs: Proofs | None = None
         if not beside:
             self.server.start()
@@ -410,67 +412,85 @@ class _Handler(Responses):
         self.answer(302, extra={"Location": back + mark + urlencode(answer)})
 
     def _token(self, form: dict[str, str], methods: list[str]) -> None:
-        mint, bound = self.issuer.mint, self._bound(form)
+        issuer, bound, grant = self.issuer, self._bound(form), form.get("grant_type", "")
         if bound is None:
             return
-        asked: dict[str, str] | None = form
-        user = form.get("client_id") or USERS[0]
+        grants = {
+            "authorization_code": self._by_code,
+            "refresh_token": self._by_refresh_token,
+            "client_credentials": self._by_credentials,
+        }
+        if issuer.provider or issuer.assertions:
+            grants[BEARER] = self._by_assertion
+        if grant == EXCHANGE and issuer.partners:
+            self._exchange(form)
+            return
+        if grant not in grants:
+            self._json({"error": "unsupported_grant_type"}, 400)
+            return
         noted: dict[str, Any] = {
-            "known": form.get("client_id") in self.issuer.clients,
+            "known": form.get("client_id") in issuer.clients,
             "methods": methods,
             "sent": [name for name in SECRETS if name in form],
         }
-        if form.get("grant_type") == "authorization_code":
-            asked = self.issuer.codes.pop(form.get("code", ""), None)
-            digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
-            challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-            shown = {**form, "code_challenge": challenge}
-            verified = asked and asked.get("code_challenge") == challenge
-            found = {"code": asked is not None, "verified": bool(verified)}
-            self._hear("token", form, **noted, **found)
-            same = ("client_id", "redirect_uri", "code_challenge")
-            if asked is not None and any(asked.get(name) != shown.get(name) for name in same):
-                asked = None
-            user = (asked or {}).get("login_hint", USERS[0])
-        elif form.get("grant_type") == "refresh_token":
-            asked = self.issuer.refreshes.pop(form.get("refresh_token", ""), None)
-            self._hear("token", form, **noted, refresh_token=asked is not None)
-            if asked is not None and asked.get("client_id") != form.get("client_id"):
-                asked = None
-            user = (asked or {}).get("login_hint", USERS[0])
-        elif form.get("grant_type") == "client_credentials":
-            if "client_assertion" in form:
-                noted["assertion"] = self._assertion_fault(form)
-            self._hear("token", form, **noted)
-            asked = None if noted.get("assertion") else form
-        elif form.get("grant_type") == BEARER and self.issuer.provider:
-            about = {"aud": self.issuer.url, "client_id": form.get("client_id", "")}
-            fault = self.issuer.provider.mint.granted(form.get("assertion", ""), **about)
-            self._hear("token", form, **noted, grant=fault)
-            asked = None if fault else form
-        elif form.get("grant_type") == EXCHANGE and self.issuer.partners:
-            self._exchange(form)
-            return
-        else:
-            self._json({"error": "unsupported_grant_type"}, 400)
-            return
+        asked = grants[grant](form, noted)
         if asked is None:
             self._json({"error": "invalid_grant"}, 400)
             return
-        scope = asked.get("scope", "")
+        own = form.get("client_id") if asked is form else asked.get("login_hint")
+        resource, scope = form.get("resource") or asked.get("resource"), asked.get("scope", "")
         more: dict[str, Any] = {"cnf": {"jkt": bound}} if bound else {}
-        token = mint.token(form.get("resource") or asked.get("resource"), scope, user=user, **more)
         answer: dict[str, Any] = {
-            "access_token": token,
+            "access_token": issuer.mint.token(resource, scope, user=own or USERS[0], **more),
             "token_type": SCHEME if bound else "Bearer",
             "expires_in": LONG,
             "scope": scope,
         }
-        if asked is not form and len(self.issuer.refreshes) < KEPT:
+        if asked is not form and len(issuer.refreshes) < KEPT:
             answer["refresh_token"] = secrets.token_urlsafe(16)
-            own = {THUMBPRINT: bound if methods == [PUBLIC] else ""}  # RFC 9449, section 5
-            self.issuer.refreshes[answer["refresh_token"]] = {**asked, **own}
+            key = {THUMBPRINT: bound if methods == [PUBLIC] else ""}  # RFC 9449, section 5
+            issuer.refreshes[answer["refresh_token"]] = {**asked, **key}
         self._json(answer)
+
+    def _by_code(self, form: dict[str, str], noted: dict[str, Any]) -> dict[str, str] | None:
+        """Return the authorization request of a code that is redeemed as it was asked for."""
+        asked = self.issuer.codes.pop(form.get("code", ""), None)
+        digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
+        challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        shown = {**form, "code_challenge": challenge}
+        verified = asked and asked.get("code_challenge") == challenge
+        self._hear("token", form, **noted, code=asked is not None, verified=bool(verified))
+        same = ("client_id", "redirect_uri", "code_challenge")
+        fits = asked is not None and all(asked.get(name) == shown.get(name) for name in same)
+        return asked if fits else None
+
+    def _by_refresh_token(
+        self, form: dict[str, str], noted: dict[str, Any]
+    ) -> dict[str, str] | None:
+        """Return the authorization request that a refresh token is for."""
+        asked = self.issuer.refreshes.pop(form.get("refresh_token", ""), None)
+        self._hear("token", form, **noted, refresh_token=asked is not None)
+        fits = asked is not None and asked.get("client_id") == form.get("client_id")
+        return asked if fits else None
+
+    def _by_credentials(self, form: dict[str, str], noted: dict[str, Any]) -> dict[str, str] | None:
+        """Return a request by client credentials."""
+        fault = self._assertion_fault(form) if "client_assertion" in form else ""
+        about = {"assertion": fault} if "client_assertion" in form else {}
+        self._hear("token", form, **noted, **about)
+        return None if fault else form
+
+    def _by_assertion(self, form: dict[str, str], noted: dict[str, Any]) -> dict[str, str] | None:
+        """Return a request by the assertion of an identity provider, or of a platform."""
+        issuer, own = self.issuer, form.get("assertion", "")
+        if issuer.provider:
+            about = {"aud": issuer.url, "client_id": form.get("client_id", "")}
+            fault = issuer.provider.mint.granted(own, **about)
+            self._hear("token", form, **noted, grant=fault)
+        else:
+            fault = issuer.assertions.get(own, "another assertion" if own else "no assertion")
+            self._hear("token", form, **noted, workload=fault)
+        return None if fault else form
 
     def _bound(self, form: dict[str, str]) -> str | None:
         """Return the key to which a token will be bound: empty for none, None if it was refused."""

@@ -29,7 +29,7 @@ KINDS: Final = {
     **dict.fromkeys(("assertion", "audience", "grant", "grant_type"), str),
     **dict.fromkeys(("requested_token_type", "subject_token_type"), str),
     **dict.fromkeys(("checked", "faults"), list),
-    **dict.fromkeys(("at", "error", "nonce"), str),
+    **dict.fromkeys(("at", "error", "nonce", "workload"), str),
     "status": int,
     "verified": bool,
 }

@@ -42,6 +42,9 @@ FORGETS: Final = "forgets"
 BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 """The grant by an assertion of an identity provider (RFC 7523)."""
 
+WORKLOAD: Final = "workload"
+"""The same grant by the JWT of the platform on which a client runs, without a user."""
+
 ISSUER: Final = "{issuer}"
 """The URL of the first issuer replaces it in metadata and in authorization responses."""
 
@@ -96,7 +99,7 @@ class Protection:
             an open ``initialize``.
         moved: paths of the issuer that are redirected to another origin of ours.
         grant: how a client that the issuer knows already gets a token: ``authorization_code``,
-            ``client_credentials`` or ``BEARER``; empty for a client that it does not know.
+            ``client_credentials``, BEARER or WORKLOAD; empty for a client that it does not know.
         stranger: whether the metadata names another issuer than the one that knows the client.
         renamed: whether the other issuer has the port of the first one, and another host name.
         proofs: PROOFS or NONCES; empty for tokens that whoever has them may use.

@@ -14,14 +14,18 @@ from urllib.parse import urlsplit
 
 from mcp_touchstone.http_server.hosts import Headers, value_of
 from mcp_touchstone.http_server.refusals import NO_SESSION, Refusal
+from mcp_touchstone.issuer.mint import ELSEWHERE
 from mcp_touchstone.issuer.proofs import ALGORITHMS, SCHEME, Proof, Proofs
 from mcp_touchstone.issuer.server import BEARER, DOCUMENTS, Issuer
-from mcp_touchstone.parts.part import ISSUER, MOVES, NONCES, Json, Protection
+from mcp_touchstone.parts.part import ISSUER, MOVES, NONCES, WORKLOAD, Json, Protection
 from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.http_headers import VERSION
 
 ENDPOINTS: Final = ("/authorize", "/token", "/register")
 """Default endpoints of 2025-03-26."""
+
+PLATFORM: Final = "https://platform.invalid"
+"""The issuer of the JWT of a workload; nobody looks for its keys."""
 
 PATIENCE: Final = 10.0
 """Seconds for an answer of our own issuer."""
@@ -62,11 +66,28 @@ class Guard:
         self._refused = 0
         self._url = ""
         self.known: dict[str, str] = {}
-        if about.grant:
+        if about.grant == WORKLOAD:
+            self.known = self._run_by_a_platform()
+        elif about.grant:
             first = self._issuers[0]
             self.known = {**first.register(), "issuer": first.url, "grant_type": about.grant}
         if about.grant == BEARER:
             self._provide(self._issuers[0])
+
+    def _run_by_a_platform(self) -> dict[str, str]:
+        """Return what the platform of a client gives it: JWTs, one of which is for the issuer."""
+        first, own = self._issuers[0], "touchstone-workload"
+        make = partial(first.mint.token, user=own, kind="JWT", iss=PLATFORM)
+        known = {
+            "valid_jwt": make(f"{first.url}/token"),
+            "wrong_audience_jwt": make(ELSEWHERE),
+            "expired_jwt": make(f"{first.url}/token", flaw="expired"),
+        }
+        for issuer in self._issuers:
+            wrong = ("" if issuer is first else "another aud", "another aud", "expired")
+            issuer.assertions = dict(zip(known.values(), wrong, strict=True))
+            issuer.clients[own] = {"client_id": own}
+        return {**known, "client_id": own, "issuer": first.url, "grant_type": BEARER}
 
     def _provide(self, issuer: Issuer) -> None:
         """Begin an identity provider that the issuer trusts, and at which a user has logged in."""

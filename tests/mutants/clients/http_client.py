@@ -154,6 +154,8 @@ LOGIN_FAULTS: Final = {
     "client-dpop-token-hash": "auth-dpop",
     "client-dpop-same-key": "auth-dpop",
     "client-dpop-nonce": "auth-dpop-nonce",
+    "client-workload-grant": "auth-workload",
+    "client-workload-audience": "auth-workload",
 }
 """Clause that ``Login`` breaks -> the scenario."""
 
@@ -172,12 +174,17 @@ FURTHER: Final = {
     "auth-discovery": "client-auth-refresh-grant",
     "auth-no-offline": "client-auth-scope",
     "auth-token-post": "client-auth-token-method",
+    "auth-workload": "client-auth-resource",
+    "auth-workload-stranger": "client-workload-audience",
 }
 """Scenario -> the clause whose mutant breaks it there too."""
 
 BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 DOCUMENT: Final = "https://client.example/document.json"
 """The address of the metadata of the client; nothing is there."""
+
+EXPIRED: Final = "expired"
+"""A fault that only the JWT of a platform shows."""
 
 SLASH: Final = "slash"
 """A fault that only an assertion shows."""
@@ -299,7 +306,8 @@ class Login:
         self._scopes = wanted
         issuer = about["authorization_servers"][0] if about else ""
         known = self._named(self._given.get("issuer", issuer))
-        if self._named(issuer) != known and self._fault != "credentials-bound":
+        careless = self._fault in {"credentials-bound", "client-workload-audience"}
+        if self._named(issuer) != known and not careless:
             raise GivenUpError
         found = self._issuer(issuer)
         self._token = self._renewed(found) or self._authorized(found, issuer)
@@ -354,6 +362,8 @@ class Login:
             if "private_key_pem" in self._given:
                 shown = self._assertion(issuer)
             return self._redeem(found, {"grant_type": "client_credentials", **shown})
+        if "valid_jwt" in self._given:
+            return self._redeem(found, self._of_platform())
         if self._given.get("grant_type") == BEARER:
             form = {"grant_type": BEARER, "assertion": self._exchanged(issuer)}
             return self._redeem(found, form | self._secrets())
@@ -404,6 +414,13 @@ class Login:
         made = jwt.encode({"alg": self._given["signing_algorithm"]}, claims, key)
         kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
         return {"client_assertion": made, "client_assertion_type": kind}
+
+    def _of_platform(self) -> Json:
+        """Return the form with the JWT of the platform."""
+        if self._fault == "client-workload-grant":
+            return {"grant_type": BEARER, "assertion": "x"}
+        names = {"client-workload-audience": "wrong_audience_jwt", EXPIRED: "expired_jwt"}
+        return {"grant_type": BEARER, "assertion": self._given[names.get(self._fault, "valid_jwt")]}
 
     def _exchanged(self, issuer: str) -> str:
         """Return the assertion of the identity provider for the token of its user."""
