@@ -98,14 +98,14 @@ class Coverage:
     def share(
         self, observable: Observable | None = None, clauses: Iterable[Clause] | None = None
     ) -> Share:
-        """Count the judged clauses among the given ones, or among those of one kind."""
-        among = self.catalogue if clauses is None else clauses
+        """Count the judged clauses of one kind among the given ones, or among those in force."""
+        among = [c for c in self.catalogue if not c.draft] if clauses is None else clauses
         chosen = [c for c in among if observable is None or c.observable is observable]
         return Share(sum(clause.judged for clause in chosen), len(chosen))
 
     def shares(self, clauses: Iterable[Clause] | None = None) -> dict[Observable | None, str]:
         """Return the share of each kind, and of all under None; a count if unobservable."""
-        among = tuple(self.catalogue if clauses is None else clauses)
+        among = [c for c in self.catalogue if not c.draft] if clauses is None else [*clauses]
         return {
             Observable.YES: str(self.share(Observable.YES, among)),
             Observable.CONDITIONAL: str(self.share(Observable.CONDITIONAL, among)),

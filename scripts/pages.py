@@ -186,7 +186,7 @@ def _clause_index(
 ) -> Iterator[str]:
     yield "# The clauses\n"
     yield (
-        f"The specification is divided into {len(measured.catalogue)} clauses. "
+        f"The specification is divided into {measured.share().clauses} clauses. "
         f"`mcp-touchstone check` judges {measured.share().judged} of them. "
         "`mcp-touchstone explain CLAUSE` shows one clause in the terminal.\n"
     )

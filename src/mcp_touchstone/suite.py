@@ -60,6 +60,7 @@ from mcp_touchstone.runtime.scratch import NOTE, traces
 from mcp_touchstone.samples import from_schema as arguments
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.transport.http_endpoint import is_loopback
+from mcp_touchstone.transport.http_exchange import BODY_KEPT
 from mcp_touchstone.transport.process import Step
 from mcp_touchstone.wire import timestamps
 from mcp_touchstone.wire.events import CREDENTIALS, Happened
@@ -106,6 +107,7 @@ from mcp_touchstone.wire.transcript import Entry, Source
 
 __all__ = [
     "ASKED",
+    "BODY_KEPT",
     "CANCELLATION",
     "CAPABILITIES",
     "CLIENT_METHODS",

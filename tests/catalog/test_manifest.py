@@ -193,7 +193,8 @@ def test_every_revision_has_clauses_with_valid_links() -> None:
         assert len(links) > 50
         for link in links:
             assert re.fullmatch(r"https://[^\s#]+(#[^\s#]+)?", link), link
-            assert f"/{revision}/" in link or "modelcontextprotocol/ext-" in link
+            extension = re.search("modelcontextprotocol/(experimental-)?ext-", link)
+            assert extension or f"/{revision}/" in link
 
 
 def test_must_clause_fails_unless_an_exception_is_recorded() -> None:

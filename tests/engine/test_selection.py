@@ -12,6 +12,7 @@ import pytest
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Level, load_catalogue
+from mcp_touchstone.catalog.loader import CLIENTS, CONFORMANCE, load
 from mcp_touchstone.catalog.scenario import Registry, collecting
 from mcp_touchstone.connection import answers, mrtr
 from mcp_touchstone.connection.profile import Client
@@ -47,6 +48,18 @@ def chosen(registry: Registry) -> Callable[..., set[str]]:
         return {c.id for case in registry.cases() for c in case.clauses if choice.takes(case, c)}
 
     return choose
+
+
+@cases(CONFORMANCE, CLIENTS)
+def test_a_draft_is_chosen_by_its_own_names_only(suite: str) -> None:
+    rows = [(case, c) for case in load(suite).cases() for c in case.clauses if c.draft]
+    assert rows
+    for case, clause in rows:
+        for word in (clause.id, clause.chapter, clause.place, *clause.sections, "*"):
+            assert Choice(select=(word,)).takes(case, clause)
+        for words in ((), (clause.group,)):
+            assert not Choice(select=words, levels=(clause.level,)).takes(case, clause)
+        assert not Choice().supports(case)
 
 
 @cases(

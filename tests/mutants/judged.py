@@ -82,7 +82,7 @@ def run_mutant(mutant: kit.Mutant, select: tuple[str, ...] = (), *, jobs: int = 
     """Judge one mutant in its revision, by all clauses or by those that ``select`` names."""
     examples = max(mutant.examples, EXAMPLES if "MCP_TOUCHSTONE_WHOLE" in os.environ else 0)
     choice = Choice(
-        select=select,
+        select=select or ("*",),  # with those of drafts
         revisions=(mutant.revision,),
         jobs=jobs,
         examples=examples,

@@ -30,12 +30,12 @@ LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
 
 
 def test_the_readme_counts_the_judged_clauses() -> None:
-    catalogue = load().catalogue
+    catalogue = [clause for clause in load().catalogue if not clause.draft]
     judged = [clause for clause in catalogue if clause.judged]
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
 
     assert f"{len(judged)} of the {len(catalogue)} clauses" in readme
-    assert f"in {len(catalogue.chapters)} chapters" in readme
+    assert f"in {len({clause.place for clause in catalogue})} chapters" in readme
     assert f"the other {len(catalogue) - len(judged)} " in readme
 
 

@@ -32,12 +32,15 @@ EXTENSIONS: Final = {
         "ext-tasks": "ext-tasks/blob/main/specification/draft/tasks.md",
         "ext-skills": "ext-skills/blob/main/specification/stable/skills.mdx",
         "ext-apps": "ext-apps/blob/main/specification/2026-01-26/apps.mdx",
+        "ext-server-card": "experimental-ext-server-card/blob/main/docs/discovery.md",
+        "ext-server-card/schema": "experimental-ext-server-card/blob/main/schema.ts",
         **{
             f"ext-auth/{page}": f"{_AUTH.format(branch)}/{page}.mdx"
             for page, branch in {
                 "enterprise-managed-authorization": "main",
                 "oauth-client-credentials": "main",
                 "dpop-extension": "pieterkas-dpop-extension",
+                "workload-identity-federation": "pieterkas-wif-extension",
             }.items()
         },
     }.items()
