@@ -323,10 +323,15 @@ def _shot(session: AttackSession, row: Payload, target: _Target, pointer: Pointe
     root = str(session.tree.root)
     template = row.text.replace("{nonce}", secrets.token_hex(4))
     text = payload.fill(template, session.tree.names)
+
+    def holding(values: Mapping[Pointer, Any]) -> Call:
+        given, places = params["arguments"], Places(root, seconds=BRIEF)
+        return _call(binding.tool, extend(binding.schema, given, values, places))
+
     values: dict[Pointer, Any] = {pointer: text}
     if text.startswith(FILE) and target.texts[pointer] in PATHS:
         values = {pointer: binding.spelled(text, root)}
     elif text.startswith("-") and " " in text and isinstance(pointer[-1], int):
         values = {pointer[:-1]: shlex.split(text)}
-    arguments = extend(binding.schema, params["arguments"], values, Places(root, seconds=BRIEF))
-    return AttackCall(row, text, binding, _call(binding.tool, arguments), target.works)
+    plain = holding({pointer: "".join(filter(str.isalnum, text))})
+    return AttackCall(row, text, binding, holding(values), target.works, plain=plain)

@@ -202,6 +202,12 @@ fakes(__name__)(
         "injection-ended",
         quoted=lambda self, text: os._exit(1) if '"' in text else shlex.quote(text),
     ),
+    EndsAtAnyText=has(
+        Greps,
+        "Ends the process at any search text but the one that it has by default.",
+        "injection-ended",
+        quoted=lambda self, text: shlex.quote(text) if text == "line" else os._exit(1),
+    ),
     ReportsByShell=has(
         Reports,
         "Puts the key of a report into the line of a shell.",

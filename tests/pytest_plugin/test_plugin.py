@@ -449,11 +449,15 @@ def test_documented_filter_exempts_our_warnings_from_errors(
     line = "default::mcp_touchstone.pytest_plugin.TouchstoneWarning"
     assert line in (HERE.parent / "docs" / "guides" / "pytest.md").read_text("utf-8")
     server = shlex.join(mutant_command("PingsAllTheTime"))
+    words = ("--mcp-revision", "2025-11-25")
     pytester.makeini("[pytest]\nfilterwarnings = error\n")
-    assert run(server=server, select=["ping"]).ret == 1
+    strict = run(*words, server=server, select=["ping-not-excessive"])
+    strict.stdout.fnmatch_lines(["FAILED *does_not_ping_excessively - ping-not-excess*"])
 
     pytester.makeini(f"[pytest]\nfilterwarnings =\n    error\n    {line}\n")
-    assert run(server=server, select=["ping"]).ret == 0
+    exempt = run(*words, server=server, select=["ping-not-excessive"])
+    exempt.stdout.fnmatch_lines(["*TouchstoneWarning: ping-not-excessive: *"])
+    assert exempt.ret == 0
 
 
 def test_a_client_is_judged_with_items_of_its_own(run: Run, pytester: pytest.Pytester) -> None:

@@ -49,6 +49,13 @@ def test_each_tool_is_in_one_group() -> None:
     assert (found.left_out, found.unreached) == (("put",), ("late",))
 
 
+def test_no_arguments_are_asked_for_a_tool_whose_own_output_is_invalid() -> None:
+    invalid = FailedTool("get", "isError: MCP error -32602: Output validation error: no")
+
+    assert "to call one" not in dict(ToolUse(failed=(invalid,)).rows())
+    assert "to call one" in dict(ToolUse(failed=(invalid, FailedTool("put", "isError: no"))).rows())
+
+
 def test_a_tool_that_fails_in_one_revision_is_named_with_it() -> None:
     found = tool_use(profile(_2024_11_05={}, _2025_11_25={"tool list": "error 1"}))
     assert found.failed[0].revisions == ()

@@ -282,3 +282,12 @@ def test_roots_are_created_in_the_given_world_folder(tmp_path: Path) -> None:
     assert all(Path(command[-1]).is_relative_to(tmp_path) for command in commands), commands
     assert [verdict.outcome for verdict in run.verdicts] == [Outcome.FAIL]
     assert target.words()[:2] == ["--world", str(tmp_path)]
+
+
+@pytest.mark.parametrize(("name", "blamed"), [("EndsAtAQuote", True), ("EndsAtAnyText", False)])
+def test_no_character_is_blamed_if_a_plain_text_ends_the_server_too(
+    name: str, blamed: bool
+) -> None:
+    (found,) = attacked(name, ("injection-ended",)).of(Outcome.FAIL)
+
+    assert ("no character is to blame" not in found.gravest.actual) == blamed

@@ -120,6 +120,16 @@ def test_clients_run_at_the_same_time_and_are_reported_in_order(tmp_path: Path) 
     assert [*played(tmp_path)] == ["progress", "tools_call"]
 
 
+def test_the_time_of_a_run_is_not_that_of_its_conversations(tmp_path: Path) -> None:
+    own = tmp_path / "seconds"
+    begin = "import pathlib, time\nbegan = time.monotonic()\n"
+    end = f"\npathlib.Path({str(own)!r}).write_text(str(time.monotonic() - began))\n"
+
+    assert run(tmp_path, begin + GOOD + CLOSE + end, "--scenario", "progress") == 0
+
+    assert report(tmp_path)["summary"]["seconds"] >= round(float(own.read_text()), 3)
+
+
 def test_an_interruption_ends_all_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begin = Stage.begin
 

@@ -53,7 +53,7 @@ def find_calls(scout: Prober) -> None:
             if not attempt.reply.answered and scout.is_alive:
                 scout.found("unanswered-call", attempt.example())
             invalid = invalid or refused_output(attempt.reply.result or {})
-            why = f"isError: {invalid[:TOLD]}" if invalid else _failure(attempt)
+            why = _told(invalid) if invalid else _failure(attempt)
             failed = f"{tool['name']} answered {why}"
             if _is_refusal(attempt) or not attempt.reply.answered:
                 scout.note(FAILED_CALL + tool["name"], why)
@@ -82,7 +82,11 @@ def _failure(attempt: Attempt) -> str:
     content = (attempt.reply.result or {}).get("content")
     first = content[0] if isinstance(content, list) and content else None
     text = value_in(first, "text")
-    return f"isError: {text[:TOLD]}" if isinstance(text, str) else str(attempt.reply)
+    return _told(text) if isinstance(text, str) else str(attempt.reply)
+
+
+def _told(text: str) -> str:
+    return f"isError: {text if len(text) <= TOLD else text[:TOLD] + '…'}"
 
 
 def _holds(value: Any, text: str) -> bool:

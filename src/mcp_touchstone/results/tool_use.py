@@ -16,6 +16,7 @@ from mcp_touchstone.connection.server_profile import (
 )
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.samples.from_schema import words
+from mcp_touchstone.wire.matchers import OUTPUT_REFUSED
 
 SHOWN: Final = 10
 """Tools of a kind that are named."""
@@ -94,7 +95,7 @@ class ToolUse:
                 yield label, comma.join([*_shown(tools[:SHOWN]), *more])
         if any(tool.error.startswith("HTTP 401") for tool in self.failed):
             yield "to call them", "give a token: --header Authorization=env:NAME or --token-command"
-        elif self.failed or self.left_out or self.unreached:
+        elif self.left_out or self.unreached or not all(map(_no_arguments_help, self.failed)):
             yield "to call one", f'{option} NAME=\'{{"argument": "value"}}\''
 
     @classmethod
@@ -200,6 +201,10 @@ def _probed(profile: ServerProfile) -> ToolUse:
         tuple(name for name in rest if not tools[name]),
         tuple(name for name in rest if tools[name]),
     )
+
+
+def _no_arguments_help(tool: FailedTool) -> bool:
+    return OUTPUT_REFUSED.search(tool.error) is not None
 
 
 def _short(text: str) -> str:

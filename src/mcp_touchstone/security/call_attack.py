@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from mcp_touchstone.bindings.binding import CHANGING, TAKING, Binding, Operation
@@ -63,6 +63,8 @@ def attack_carrying(session: AttackSession, threat: str, kind: Carriage, *groups
 ENDED: Final = "as calls ended the process: further ones"
 TOO_LONG: Final = ", as it took too long: "
 
+PLAIN: Final = "the same call with letters and digits only, so no character is to blame"
+
 ALIVE: Final = "the process answers the next call"
 
 
@@ -114,6 +116,7 @@ def attack_calls(
     )
     if ends and deaths:
         passed += f"; {len(deaths)} ended the process, which {ends} counts"
+        run.compare_death()
     if ends and (deaths or whole):
         run.conclude(ends, deaths, ALIVE, passed, still=still)
     elif ends:
@@ -204,6 +207,17 @@ class _CallAttack:
         (tally.deaths if wire.gone else tally.hangs).append(Hit(shot, reply.why, wire, reply))
         if not tally.over:
             self.session.renew()
+
+    def compare_death(self) -> None:
+        """Say of the first call that ended the process whether a plain text ends it, too."""
+        session, first = self.session, self.tally.deaths[0]
+        if first.shot is None or first.shot.plain is None:
+            return
+        session.renew()
+        session.wire.request(*first.shot.plain, required=False)
+        if session.wire.gone:
+            self.tally.deaths[0] = replace(first, what=f"{first.what}, as after {PLAIN}")
+            session.renew()
 
     def _look_back(self) -> None:
         """Check the effects that no answer shows: in the trees, in files of the root, on stderr."""

@@ -53,6 +53,7 @@ class AttackCall:
         before: the steps before it: calls, and shell lines.
         into: the arguments that take the payload, if they do not contain its text.
         after: shell lines after it in the reproduction; see ``found_if``.
+        plain: the same call with the letters and digits of the payload only; None if unknown.
     """
 
     payload: Payload
@@ -63,6 +64,7 @@ class AttackCall:
     before: tuple[Call | str, ...] = ()
     into: tuple[Pointer, ...] = ()
     after: tuple[str, ...] = ()
+    plain: Call | None = None
 
     @property
     def arguments(self) -> tuple[str, ...]:

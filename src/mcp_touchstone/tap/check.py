@@ -32,6 +32,7 @@ from mcp_touchstone.tap import course, drive, judge
 from mcp_touchstone.tap.client_process import ClientError, LiveClients
 from mcp_touchstone.tap.drive import SERVER, Played
 from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.process import now
 
 MOST: Final = 16 << 20
 """Greatest size of all recordings of a run, in bytes."""
@@ -71,6 +72,7 @@ def check(
     revision = client.spec_version
     if client.client_http and revision == rev.LEGACY[0]:
         raise ClientError(f"client: {revision} has another transport over HTTP; drop --http")
+    began = now()
     scenes = _Scenes(client, resolve.client_target(client), choice)
     tidy()
     names = [*dict.fromkeys(client.scenario or scenes.fit())]
@@ -78,6 +80,7 @@ def check(
     with interrupts.allowed():
         some, jobs = names[part - 1 :: count], client.client_jobs
         played, interrupted = _played(scenes, some, jobs, on_played)
+    took = now() - began
     names_given = ("client_http", "sandbox", "online", "spec_version")
     given = {name: value for name in names_given if (value := getattr(client, name))}
     again = ("client", "-v", *words(given, "client"))
@@ -98,7 +101,7 @@ def check(
     done = tuple(replace(one, broke=tuple(sorted(broke.get(one.name, ())))) for one in done)
     run = replace(run, subject=replace(run.subject, sdk=scenes.sdk(played, run.subject)))
     run = attribute(run)
-    execution = replace(run.execution, interrupted=interrupted)
+    execution = replace(run.execution, interrupted=interrupted, seconds=took)
     met = any(one.scenario.outcome.is_whole and one.recordings for one in played)
     if met or run.of(Outcome.FAIL, Outcome.WARN):
         execution = replace(execution, notes=tuple(lacking[len(troubled) :]))

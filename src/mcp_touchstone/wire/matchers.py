@@ -27,7 +27,7 @@ META_KEY: Final = re.compile(
 )
 """A key of ``_meta`` (basic/index#meta): a prefix or none, then a name, which may be empty."""
 
-_OUTPUT_REFUSED: Final = re.compile(r"(MCP error -\d+: )?Output validation error: ")
+OUTPUT_REFUSED: Final = re.compile(r"(MCP error -\d+: )?Output validation error: ")
 """The SDKs for TypeScript and Python begin an error so if the output of a tool does not fit."""
 
 CLIENT_METHODS: Final = frozenset(
@@ -68,7 +68,7 @@ def refused_output(result: Mapping[str, Any]) -> str:
     blocks = content if isinstance(content, list) and result.get("isError") is True else []
     texts = [block.get("text") for block in blocks if isinstance(block, dict)]
     said = texts[0] if len(texts) == 1 else None
-    return said if isinstance(said, str) and _OUTPUT_REFUSED.match(said) else ""
+    return said if isinstance(said, str) and OUTPUT_REFUSED.match(said) else ""
 
 
 def guessable(ids: list[str]) -> bool:
