@@ -16,11 +16,13 @@ from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.parts import stepper
 from mcp_touchstone.parts.scenarios import find, scenarios, without
+from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.tap import check, client_process, show
 from mcp_touchstone.tap.client_process import STARTS
 from mcp_touchstone.tap.stage import Stage
 from mcp_touchstone.target.target import Target
 from tests.cases import cases
+from tests.mutants.clients import http_client
 from tests.reference_client import CHECKOUT
 from tests.tap.test_drive import CLOSE, GOOD, STATELESS, STEPS, TRANSPORT
 
@@ -277,6 +279,18 @@ def test_a_scenario_of_a_draft_is_played_only_where_its_chapter_is_selected(
     for words, extra in (((), set()), (("clients",), set()), (("clients/*",), drafts)):
         scenes = check._Scenes(client, Target(command=client.client), Choice(select=words))
         assert {*scenes.fit()} & drafts == extra
+
+
+def test_the_command_that_repeats_a_scenario_of_a_draft_selects_it(tmp_path: Path) -> None:
+    command = (sys.executable, http_client.__file__, "client-dpop-target", "{server}")
+    client = Settings(client=command, client_http=True, scenario=("auth-dpop",))
+
+    found = check.check(client, Choice(select=("dpop",)))
+
+    (broken,) = found.of(Outcome.FAIL)
+    assert broken.gravest.replay == (
+        *("--scenario", "auth-dpop", "--select", "dpop", "--select", "clients"),
+    )
 
 
 def test_each_draft_on_clients_has_a_scenario() -> None:

@@ -25,7 +25,7 @@ def catalogue() -> Catalogue:
 
 
 LEGEND = (
-    "+ checked   ~ checked if the server shows the behaviour   d a draft, checked if selected   "
+    "+ checked   ~ checked if the server shows the behaviour   d draft, if selected   "
     ". not yet   - not observable"
 )
 

@@ -15,6 +15,7 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.stages import fold
 from mcp_touchstone.judging import ambient
 from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.parts.scenarios import find
 from mcp_touchstone.results.run import CaseResult, Execution, PlannedCase, Run, unasked
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
@@ -58,7 +59,7 @@ def judge(  # noqa: PLR0917  (two callers)
         replays += _eras(replays)
     for one in replays:
         names = (one.source.scenario, one.named_in) if again[:1] == ("client",) else ()
-        one.client.repeat_by(tuple(w for name in names if name for w in ("--scenario", name)))
+        one.client.repeat_by(tuple(word for name in names if name for word in _played(name)))
     results: list[CaseResult] = []
     for revision, transport in itertools.product(rev.ALL, Transport):
         of = [r for r in replays if r.revision == revision and r.transport is transport]
@@ -107,6 +108,12 @@ def broken(recordings: Sequence[Recording], choice: Choice) -> dict[str, set[str
                 names = {clause for clause, _line in ambient.breaches(case, record, clauses)}
                 found.setdefault(one.source.scenario, set()).update(names)
     return found
+
+
+def _played(name: str) -> tuple[str, ...]:
+    """Return the options that play a scenario; one of a draft must be selected."""
+    draft = find(name).draft
+    return ("--scenario", name, *(("--select", draft, "--select", CLIENTS) if draft else ()))
 
 
 def _eras(replays: Sequence[Replay]) -> list[Replay]:
