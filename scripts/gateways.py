@@ -24,6 +24,7 @@ LEFT_OUT: Final = frozenset(
     for name in (
         "answers-own",
         "cache-private",
+        "cancel-own",
         "lists-own",
         "messages-own",
         "origin",

@@ -37,6 +37,7 @@ OWN: Final = {
 }
 """Metadata of a request, of the client and of a trace."""
 
+AS_SENT: Final = "as the client sent it"
 SAMPLING: Final = "sampling/createMessage"
 QUESTIONS: Final = {
     "roots": ("gateway-roots", "roots/list"),
@@ -80,7 +81,7 @@ def subscribes(talk: gateways.ExchangeTalk) -> None:
         talk.call("change", "change")
         talk.settle()
         line = talk.call("afterwards", "afterwards").line
-        talk.first.wait(lambda: _heard(talk.first.transcript, AFTERWARDS[-1], line), PATIENCE)
+        talk.first.wait(lambda: talk.heard(AFTERWARDS[-1], line), PATIENCE)
         talk.settle()
         talk.ask("unsubscribe", "resources/unsubscribe", watched)
         return
@@ -165,13 +166,6 @@ def answers_questions(talk: gateways.ExchangeTalk) -> None:
         talk.facts["token"] = token
     talk.take("ask-reported", line)
     talk.settle()
-
-
-def _heard(transcript: Any, method: str, line: int) -> bool:
-    """Whether a message of a method has come behind a line."""
-    return any(
-        message.method == method for one in transcript.since(line) for message in one.messages
-    )
 
 
 def _still_open(step: gateways.ExchangeStep) -> Any:
@@ -313,12 +307,9 @@ def passes_all_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
     for what, (clause, method) in QUESTIONS.items():
         for name in pair.taken(f"ask-{what}"):
             old, new = (held.question(name, method) for held in (pair.direct, pair.through))
-            yield pair.kept(clause, name, old, new, "the question and its answer")
-    if pair.direct.heard(COMPLETE):
-        sent, came = (held.params_of(COMPLETE) for held in (pair.direct, pair.through))
-        actual = brief(came) if came else f"{gateways.Fate.LOST}: {COMPLETE}"
-        clause = "gateway-elicitation-complete"
-        yield pair.seen(clause, "ask-url", sent == came, brief(sent), actual)
+            if what != "error" or new["asked"]:  # else gateway-sampling says so
+                yield pair.kept(clause, name, old, new, "the question and its answer")
+    yield from pair.arrives("gateway-elicitation-complete", "ask-url", COMPLETE)
 
 
 @ambient("gateway-question-cancelled", "gateway-question-cancelled-right", of="questions")
@@ -353,7 +344,7 @@ def passes_progress_of_the_client_on(pair: gateways.Pair) -> Iterator[Seen]:
     if id_key(pair.through.facts["token"]) is None:  # so the client could not report
         sent, came = {"question": {"progressToken": rich_upstream.TOKEN}}, {"question": {}}
     for name in pair.taken("ask-reported"):
-        yield pair.kept("gateway-progress-upstream", name, sent, came)
+        yield pair.kept("gateway-progress-upstream", name, sent, came, AS_SENT)
     for number, entry, params in heard:
         token = params.get("progressToken")
         passed, spot = token == rich_upstream.TOKEN, (number, entry.n)
@@ -374,13 +365,12 @@ def passes_requests_on(pair: gateways.Pair) -> Iterator[Seen]:
     if not params or not [*pair.taken("take")]:
         return
     sent, came = rich_upstream.ARGUMENTS, params.get("arguments")
-    expected = "as the client sent it"
     yield pair.kept(
-        "gateway-request-arguments", "take", {"arguments": sent}, {"arguments": came}, expected
+        "gateway-request-arguments", "take", {"arguments": sent}, {"arguments": came}, AS_SENT
     )
     meta = object_in(params, "_meta")
     own_meta = {"_meta": {k: meta[k] for k in OWN if k in meta}}
-    yield pair.kept("gateway-request-meta", "take", {"_meta": OWN}, own_meta, expected)
+    yield pair.kept("gateway-request-meta", "take", {"_meta": OWN}, own_meta, AS_SENT)
     own = _taken(pair.direct)[1]
     yield pair.lost("gateway-request-capabilities", "opening", own, able)
 

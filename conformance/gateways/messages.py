@@ -80,19 +80,12 @@ def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
     talk.settle()
 
 
-def _arrive(pair: gateways.Pair, clause: str, step: str, method: str) -> Iterator[Seen]:
-    """Yield whether the messages of a method arrive as the server sent them."""
-    sent, came = (held.params_of(method) for held in (pair.direct, pair.through))
-    if sent and [*pair.taken(step)]:
-        yield pair.kept(clause, step, {method: sent}, {method: came}, "the messages of the server")
-
-
 @ambient("gateway-log-messages", "gateway-log-level", of="messages")
 def passes_log_messages_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Log messages arrive, and the level that the client sets reaches the server."""
     if "logging" in pair.expected.drops:
         return
-    yield from _arrive(pair, "gateway-log-messages", "log", "notifications/message")
+    yield from pair.arrives("gateway-log-messages", "log", "notifications/message")
     yield from pair.reaches("gateway-log-level", "level", "logging/setLevel", "level", LEVEL)
 
 
@@ -277,9 +270,5 @@ def tells_the_server_of_changed_roots(pair: gateways.Pair) -> Iterator[Seen]:
 @ambient("gateway-list-changes", "gateway-resource-updates", of="messages")
 def passes_changes_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Changes of lists and of a resource arrive."""
-    for method in CHANGED:
-        if pair.direct.heard(method):
-            came = bool(pair.through.heard(method))
-            actual = f"{gateways.Fate.LOST}: {method}"
-            yield pair.seen("gateway-list-changes", "change", came, method, actual)
-    yield from _arrive(pair, "gateway-resource-updates", "change", UPDATED)
+    yield from pair.arrives("gateway-list-changes", "change", *CHANGED)
+    yield from pair.arrives("gateway-resource-updates", "change", UPDATED)

@@ -187,7 +187,9 @@ class _Course:
                 self.stderr = through.stderr
                 continue
             self.pairs[revision], held = [], {FIRST: through}
-            for name, planned in needed(self.registry, self.choice, asked).items():
+            wanted = needed(self.registry, self.choice, asked)
+            for name in sorted(wanted, key=lambda one: one != FIRST):
+                planned = wanted[name]
                 needless = planned.part.lingers and self.way.http
                 needless = needless or (planned.several and not self.way.several)
                 if needless or (planned.once and len(self.pairs) > 1):

@@ -263,6 +263,13 @@ class Pair(Record):
         actual = self.through.steps[name].why or in_words(found)
         return self.seen(clause, name, not found, expected, actual)
 
+    def arrives(self, clause: str, name: str, *methods: str) -> Iterator[Seen]:
+        """Yield whether the messages of methods reach the first client as the server sent them."""
+        for method in methods:
+            sent, came = ({method: held.params_of(method)} for held in (self.direct, self.through))
+            if sent[method] and [*self.taken(name)]:
+                yield self.kept(clause, name, sent, came)
+
     def answered(self, clause: str, *names: str) -> Iterator[Seen]:
         """Yield whether the content of an answer is that without the gateway."""
         for name in self.taken(*names):
@@ -522,21 +529,17 @@ class ExchangeTalk:
         params = {"requestId": number, "reason": "ünïcode"}
         connection.notify("notifications/cancelled", params)
 
+    def heard(self, method: str, line: int) -> Any:
+        """Return the first message of a method behind a line of the first client; None for none."""
+        later = self.first.transcript.since(line)
+        every = (message for entry in later for message in entry.messages)
+        return next((one.value for one in every if one.method == method), None)
+
     def asked(self, method: str, line: int) -> Any:
         """Wait until our server asks for the call on a line; return the request, None for none."""
         transcript = self.first.transcript
-
-        def found() -> Any:
-            requests = (
-                message.value
-                for entry in transcript.since(line)
-                for message in entry.messages
-                if message.method == method and message.role is Role.REQUEST
-            )
-            return next(requests, None)
-
-        self.first.wait(lambda: found() or transcript.answer_to(line), BEGINNING)
-        return found()
+        self.first.wait(lambda: self.heard(method, line) or transcript.answer_to(line), BEGINNING)
+        return self.heard(method, line)
 
     def is_cancelled(self, mark: str) -> bool:
         """Return whether our server learnt in time that nobody waits for a call any more."""
