@@ -496,3 +496,13 @@ def test_response_that_holds_no_message_has_its_cause(
 
     assert not reply.answered
     assert cause in reply.why
+
+
+def test_a_stream_that_ends_without_a_message_is_called_that() -> None:
+    def write(connection: socket.socket, _request: bytes) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: no\n\n")
+
+    with talking(write) as (wire, _server):
+        reply = wire.probe()
+
+    assert reply.why == "its stream ended without an answer (HTTP 200, text/event-stream)"

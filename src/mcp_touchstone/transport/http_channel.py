@@ -321,9 +321,9 @@ class HttpChannel(HttpServer):
             status = self._server.wait(EXITING)
             if status is not None:
                 return left(status)
-        is_cut = exchange.streams and exchange.messages
-        lost = f"; {exchange.lost}" if exchange.lost else ""
-        return f"its stream ended without an answer ({exchange}{lost})" if is_cut else str(exchange)
+        lost = f"; {exchange.lost}" if exchange.lost and exchange.messages else ""
+        ended = f"its stream ended without an answer ({exchange}{lost})"
+        return ended if exchange.streams else str(exchange)
 
     @property
     def _first(self) -> Exchange | None:
