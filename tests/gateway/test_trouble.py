@@ -8,6 +8,7 @@ from mcp_touchstone.catalog.loader import GATEWAYS, load
 from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.results.run import Conclusion
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.tap import stage
 from tests.gateway import test_gateway
 from tests.gateway.test_gateway import (
     HERE,
@@ -144,6 +145,20 @@ def test_a_gateway_that_drops_a_second_client_is_not_checked(exchange: str) -> N
     assert run.trouble.startswith(f"{LEGACY}: the gateway drops a second client: ")
     assert "\n" not in run.trouble
     assert run.conclusion is Conclusion.NOT_CHECKED
+
+
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("exchange", ["end"])
+def test_an_exchange_with_too_many_conversations_is_not_judged(
+    exchange: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage, "CONVERSATIONS", 1)
+    run = judged(faulty("restarts opened"))
+
+    assert exchange == "end"
+    assert broken(run) == {}
+    assert {v.outcome for v in run.verdicts if v.clause.id in TROUBLE["end"]} == {Outcome.UNSEEN}
+    assert any("end: not judged, as the gateway began more than" in n for n in run.execution.notes)
 
 
 def test_what_other_servers_have_is_not_compared() -> None:

@@ -25,6 +25,7 @@ from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.open_folder import open_folder
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.tap.judge import results_of
+from mcp_touchstone.tap.stage import CONVERSATIONS
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.framing import object_in
 
@@ -87,6 +88,7 @@ def check(settings: Settings, choice: Choice, progress: Progress = lambda *_: No
             notes=(
                 *speeds(pair for pairs in found.pairs.values() for pair in pairs),
                 *_left_out(registry, choice, _revisions(way, choice)),
+                *found.notes,
             ),
             seconds=now() - begun,
             started=started.isoformat(timespec="seconds"),
@@ -169,6 +171,7 @@ class _Course:
     starts: int = 0
     connections: list[Connection] = field(default_factory=list)
     interrupted: bool = False
+    notes: list[str] = field(default_factory=list)
 
     def hold_all(self) -> None:
         """Hold each exchange in each revision."""
@@ -200,6 +203,12 @@ class _Course:
                 if through.trouble:
                     self.troubles.append(f"{revision}: {through.trouble}")
                     self.stderr = through.stderr
+                    continue
+                if through.crowded:
+                    self.notes.append(
+                        f"{revision}, {name}: not judged, as the gateway began more than "
+                        f"{CONVERSATIONS} conversations with our server"
+                    )
                     continue
                 pair = self._pair(through, name, revision)
                 self.pairs[revision].append(pair)  # first, so that Ctrl-C loses no finding

@@ -256,6 +256,11 @@ class Behind:
             return None
         return [f"process {one.pid}" for one in left]
 
+    @property
+    def crowded(self) -> bool:
+        """Whether a conversation was refused, as there were too many."""
+        return self._stage is not None and self._stage.refused
+
     def settle(self) -> None:
         """Wait for the end of its conversations; note which ones the gateway left open."""
         if self._stage is not None:
@@ -409,6 +414,7 @@ def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Held:
             trouble=trouble,
             stderr=stderr,
             strays=strays,
+            crowded=any(server.crowded for server in behind),
             recordings=[each for server in behind for each in server.recordings()],
             connections=pool.connections,
         )
