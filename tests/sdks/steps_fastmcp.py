@@ -85,13 +85,25 @@ async def step(client: Any, one: dict[str, Any]) -> None:
 
 def login() -> Any:
     """Log in when the server asks for it."""
-    if CONTEXT.get("grant_type") != "client_credentials":
+    known = {name: CONTEXT[name] for name in ("client_id", "client_secret") if name in CONTEXT}
+    grant = CONTEXT.get("grant_type")
+    if grant not in {"authorization_code", "client_credentials"}:
         return "oauth"
-    from fastmcp.client.auth import ClientCredentialsOAuthProvider  # noqa: PLC0415  (newer ones)
+    from fastmcp.client import auth  # noqa: PLC0415  (newer ones)
 
     bound = {"issuer": CONTEXT["issuer"]} if "STEPS_ISSUER" in os.environ else {}
-    known = {name: CONTEXT[name] for name in ("client_id", "client_secret")}
-    return ClientCredentialsOAuthProvider(**known, **bound)
+    if grant == "authorization_code":
+        return auth.OAuth(**known, **bound)
+    if "client_secret" in known:
+        return auth.ClientCredentialsOAuthProvider(**known, **bound)
+    signing = auth.SignedJWTParameters(
+        issuer=CONTEXT["client_id"],
+        subject=CONTEXT["client_id"],
+        signing_key=CONTEXT["private_key_pem"],
+        signing_algorithm=CONTEXT["signing_algorithm"],
+    )
+    provider = signing.create_assertion_provider()
+    return auth.PrivateKeyJWTOAuthProvider(**known, assertion_provider=provider, **bound)
 
 
 async def main() -> None:

@@ -15,6 +15,7 @@ from tests.mutants.clients.http_client import (
     EXPIRED,
     FAULTS,
     FURTHER,
+    ONE_FORM,
     OTHER_METHOD,
     PORT_ONLY,
     SLASH,
@@ -96,6 +97,12 @@ def test_a_client_that_shows_itself_almost_as_it_should_gets_a_warning(
 
     assert broken(found) == {clause}
     assert found[clause] is Outcome.WARN
+
+
+def test_a_client_that_reads_one_form_of_events_only_fails(tmp_path: Path) -> None:
+    clause = "client-http-streams"
+
+    assert over_http(ONE_FORM, "streams", tmp_path)[clause] is Outcome.FAIL
 
 
 def test_two_calls_at_a_time_may_arrive_in_another_order(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ ISSUER: Final = "{issuer}"
 """The URL of the first issuer replaces it in metadata and in authorization responses."""
 
 COMMENTS: Final = "comments"
-"""Comments precede what a stream of a call has, but not in the first stream."""
+"""Streams of calls have comments and other forms of lines; the first one has not."""
 
 LOSES: Final = "loses"
 """The connection of a call is closed in place of an answer, once for each call."""

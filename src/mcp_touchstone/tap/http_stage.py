@@ -48,6 +48,12 @@ RETRY: Final = 3000
 COMMENT: Final = b": a comment\n:{}\n\n"
 """Lines that a client must ignore (HTML standard, #event-stream-interpretation)."""
 
+
+def reshaped(event: bytes) -> bytes:
+    """Return an event in other forms of the standard: CR LF, two lines of data, a new field."""
+    return event.replace(b"data: {", b"new: x\ndata:{\ndata:").replace(b"\n", b"\r\n")
+
+
 LOOPBACK: Final = "127.0.0.1"
 
 SESSIONS: Final = 8
@@ -67,6 +73,7 @@ class PartConnection(ClientConnection):
     server: "PartServer"
     number = 0
     _said: bytes | None = None
+    _reshapes = False
 
     def serve(self) -> None:
         """Answer a request, and record it."""
@@ -105,6 +112,9 @@ class PartConnection(ClientConnection):
         """Record content before it is sent."""
         if self.number and self._is_ours:
             self._heard.feed(content, last=last)
+
+    def _chunk(self, data: bytes) -> None:
+        super()._chunk(reshaped(data) if self._reshapes else data)
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer with an error; what is no request is an event."""
@@ -169,10 +179,10 @@ class PartConnection(ClientConnection):
     def write_stream(self, stream: EventStream, after: int, *, resumable: bool | None) -> bool:
         """Write a stream, or its beginning."""
         called = isinstance(stream, HttpExchange) and stream.asked.get("method") == "tools/call"
-        if called and self.server.fault == COMMENTS:
-            if self.server.streamed:
-                self._chunk(COMMENT)
-            self.server.streamed = True
+        self._reshapes = called and self.server.fault == COMMENTS and self.server.streamed
+        self.server.streamed |= called
+        if self._reshapes:
+            self._chunk(COMMENT)
         if called and self.command == "POST" and self.server.fault == DROPS:
             self.server.fault = ""
             begun, stream = stream.after(0, 0.0), EventStream(stream.number)

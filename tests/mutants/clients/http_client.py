@@ -192,6 +192,9 @@ SLASH: Final = "slash"
 OTHER_METHOD: Final = "other-method"
 """A fault that only an issuer with one method of token requests shows."""
 
+ONE_FORM: Final = "one-form"
+"""A fault that only a stream of events in another form shows."""
+
 PORT_ONLY: Final = "issuers-by-port"
 """A fault that only an issuer with another host name and the same port shows."""
 
@@ -548,6 +551,7 @@ class Client:
         self._follows = fault == "client-auth-credentials-origin"
         self._reruns = fault == "client-call-not-repeated"
         self._single = fault == "client-http-streams"
+        self._one_form = fault == ONE_FORM
         self._lax = fault == "client-http-invalid-tool"
         self._retry = 0
         self._tools: list[str] = []
@@ -677,8 +681,13 @@ class Client:
         if self._single and message.get("method") == "tools/call":
             sys.exit("an event stream")
         found = []
-        for event in body.split("\n\n"):
-            fields = dict(line.split(": ", 1) for line in event.splitlines() if ": " in line)
+        if self._one_form and message.get("method") == "tools/call" and "\r" in body:
+            sys.exit("another form")
+        for event in re.split("\r?\n\r?\n", body):
+            fields: dict[str, str] = {}
+            for line in event.splitlines():
+                name, _, value = line.partition(":")
+                fields[name] = fields.get(name, "") + value.removeprefix(" ")
             found.append((fields.get("id", ""), fields.get("data", "")))
             self._retry = int(fields.get("retry", self._retry))
             self._read(fields.get("data", ""))
