@@ -28,6 +28,18 @@ from mcp_touchstone.suite import (
 )
 
 ONLY = "one JSON-RPC message on each line"
+OF_SERVERS = frozenset({"elicitation/create", "roots/list", "sampling/createMessage"}).union(
+    f"notifications/{name}"
+    for name in (
+        "elicitation/complete",
+        "message",
+        "prompts/list_changed",
+        "resources/list_changed",
+        "resources/updated",
+        "tools/list_changed",
+    )
+)
+"""Methods that the protocol has for servers only."""
 
 
 @ambient("client-only-messages")
@@ -137,9 +149,11 @@ def writes_messages_in_the_right_types(record: Record) -> Iterator[Seen]:
         part = "requests" if message.role is Role.REQUEST else "notifications"
         if _is_foreign(record, message) or not isinstance(message.value.get("params", {}), dict):
             continue  # client-params-object judges the params
-        yield from _shape(
-            record, entry, "client-message-shape", part, message.method, message.value
-        )
+        method, clause = message.method or "", "client-message-shape"
+        if method in OF_SERVERS:
+            actual = f"{method}, which is for servers"
+            yield Seen(clause, False, entry.n, "a method for clients", actual, mild=Breach.WARN)
+        yield from _shape(record, entry, clause, part, method, message.value)
     for entry, method, _params, answer, _line in clients.questions(record):
         if isinstance(answer.get("result"), dict):
             result = answer["result"]

@@ -11,6 +11,7 @@ from mcp_touchstone.suite import (
     Happened,
     Kind,
     Record,
+    Role,
     Seen,
     ambient,
     brief,
@@ -157,20 +158,40 @@ class Questions(parts.Part):
 def answers_pings(record: Record) -> Iterator[Seen]:
     """A ping of the server gets an empty result.
 
-    Silence counts if the client answered a later request.
+    Silence counts if the client answered a later request, or read a later answer and ended.
     """
     clause, expected = "client-ping-answered", "an empty result"
     asked = record.transcript.session.asked
     last = max((one.line for one in asked if one.answers), default=0)
-    for one in asked:
+    own = filter(None, (clients.answer(record, one) for one in clients.requests(record)))
+    one_pipe = not record.transcript.exchanges and clients.event(record, Happened.ENDED)
+    read = max((found[0].n for found in own), default=0) if one_pipe else 0
+    for one in (one for one in asked if one.method == "ping"):
         found = record.transcript.answer_to(one.line)
-        if one.method != "ping" or (found is None and one.line > last):
-            continue
-        if found is None:
+        if found is not None:
+            result = object_in(found[1].value, "result")
+            is_result = found[1].kind is Kind.RESULT
+            mild = Breach.WARN if is_result else None
+            passed = is_result and result.keys() <= {"_meta"}
+            yield Seen(clause, passed, found[0].n, expected, brief(found[1].value), mild=mild)
+        elif one.line < last:
             yield Seen(clause, False, one.line, expected, "none, but a later request got an answer")
-        else:
-            passed = found[1].kind is Kind.RESULT
-            yield Seen(clause, passed, found[0].n, expected, brief(found[1].value))
+        elif one.line < read:
+            actual = "none, and the client went on to its end"
+            yield Seen(clause, False, one.line, expected, actual, mild=Breach.WARN)
+
+
+@ambient("client-capability-declared")
+def tells_of_changed_roots_only_as_it_declared(record: Record) -> Iterator[Seen]:
+    """notifications/roots/list_changed needs roots.listChanged."""
+    for entry, message in record.messages(Role.NOTIFICATION):
+        if message.method == "notifications/roots/list_changed" and not is_modern(record.revision):
+            passed = (
+                object_in(clients.declared(record, entry.n), "roots").get("listChanged") is True
+            )
+            mild = Breach.WARN if record.revision < "2025-06-18" else None
+            expected, actual = "the capability roots.listChanged", "it was not declared"
+            yield Seen("client-capability-declared", passed, entry.n, expected, actual, mild=mild)
 
 
 @ambient("client-capability-declared", "client-elicitation-mode")

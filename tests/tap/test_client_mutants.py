@@ -1,6 +1,7 @@
 """Each rule on clients is broken by one mutant, and by nothing else."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from mcp_touchstone.catalog.loader import CLIENTS, load
 from mcp_touchstone.parts.scenarios import scenarios
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.wire.http_headers import mark_fault
-from tests.mutants.clients.client import Mutant
+from tests.cases import cases
+from tests.mutants.clients.client import Json, Mutant, Out
 from tests.mutants.clients.http_client import (
     EXPIRED,
     FAULTS,
@@ -21,7 +23,16 @@ from tests.mutants.clients.http_client import (
     SLASH,
 )
 from tests.mutants.clients.judged import outcomes, over_http
-from tests.mutants.clients.rows import MUTANTS, NAMELESS, TOOLS, refuses
+from tests.mutants.clients.rows import (
+    LIST,
+    MUTANTS,
+    NAMELESS,
+    TOOLS,
+    at,
+    beside,
+    note,
+    refuses,
+)
 
 
 def broken(found: dict[str, Outcome]) -> set[str]:
@@ -103,6 +114,32 @@ def test_a_client_that_reads_one_form_of_events_only_fails(tmp_path: Path) -> No
     clause = "client-http-streams"
 
     assert over_http(ONE_FORM, "streams", tmp_path)[clause] is Outcome.FAIL
+
+
+@cases(
+    ("tools_call", beside(note("tools/list_changed")), "client-message-shape"),
+    ("tools_call", beside({**LIST, "method": "sampling/createMessage"}), "client-message-shape"),
+    ("stateless", beside(note("roots/list_changed")), "client-removed-methods"),
+    ("tools_call", beside(note("roots/list_changed")), "client-capability-declared"),
+)
+def test_a_client_has_methods_of_its_own_side_revision_and_capabilities(
+    tmp_path: Path, scenario: str, change: Callable[[Json], Out], clause: str
+) -> None:
+    found = outcomes(Mutant("", scenario, change=at("tools/list", change), can={}), tmp_path)
+
+    assert broken(found) == {clause}
+
+
+@cases(
+    lambda m: m if "method" in m else [],
+    lambda m: {**m, "result": {"ok": True}} if m.get("result") == {} else m,
+)
+def test_a_client_that_is_silent_or_answers_a_ping_with_more_gets_a_warning(
+    tmp_path: Path, change: Callable[[Json], Out]
+) -> None:
+    found = outcomes(Mutant("", "questions", change=change), tmp_path)
+
+    assert found["client-ping-answered"] is Outcome.WARN
 
 
 def test_two_calls_at_a_time_may_arrive_in_another_order(tmp_path: Path) -> None:

@@ -716,7 +716,7 @@ class Client:
         """Put a response into a batch, in the revision that has batches."""
         if "result" not in message or self._version != BATCHING:
             return message
-        more = {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}
+        more = {"jsonrpc": "2.0", "method": "notifications/x"}
         return [message, more] if self._mixes else [message]
 
 
