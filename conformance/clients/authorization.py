@@ -33,6 +33,7 @@ CONFIDENTIAL = {
 }
 """What an issuer of clients with secrets says in its metadata."""
 
+CHALLENGED = 401
 RETRIES = 3
 """Retries that are still a few, as in the official conformance suite."""
 
@@ -284,6 +285,11 @@ def finds_the_metadata_of_the_server(record: Record) -> Iterator[Seen]:
     if not offers["place"]:
         own = RESOURCE + _split(offers["resource"]).path
         yield from _in_order("client-auth-metadata-order", record, asked, [own, RESOURCE])
+        return
+    requests = authorization.facts(record, "request")
+    challenge = next((n for n, _, facts in requests if facts.get("status") == CHALLENGED), None)
+    asked = [one for one in asked if challenge is not None and one[0] > challenge]
+    if not asked:  # no challenge, no URL in it
         return
     paths = [path for _, path in asked]
     late = Breach.WARN if offers["place"] in paths else None

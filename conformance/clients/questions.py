@@ -207,7 +207,7 @@ def answers_only_what_it_declared(record: Record) -> Iterator[Seen]:
         expected = f"the capability {own}, or an error"
         passed = own in can or not fulfilled
         yield Seen("client-capability-declared", passed, entry.n, expected, actual)
-        modes = object_in(can, "elicitation") or {"form": {}}
+        modes = {"form", "url"} & object_in(can, "elicitation").keys() or {"form"}
         mode = params.get("mode", "form")
         if own == "elicitation" and own in can and mode not in modes:
             clause, expected = "client-elicitation-mode", "error -32602 (Invalid params)"

@@ -142,6 +142,13 @@ def test_a_client_that_is_silent_or_answers_a_ping_with_more_gets_a_warning(
     assert found["client-ping-answered"] is Outcome.WARN
 
 
+def test_an_elicitation_capability_without_a_mode_is_one_with_forms(tmp_path: Path) -> None:
+    can = {"roots": {}, "sampling": {}, "elicitation": {"applyDefaults": True}}
+    no_url = refuses("url", {"code": -32602, "message": "no URLs"})
+
+    assert broken(outcomes(Mutant("", "questions", can=can, change=no_url), tmp_path)) == set()
+
+
 def test_two_calls_at_a_time_may_arrive_in_another_order(tmp_path: Path) -> None:
     found = outcomes(Mutant("", "order", habits="hurries"), tmp_path)
 

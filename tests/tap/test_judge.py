@@ -260,6 +260,29 @@ def test_a_client_that_only_looks_for_a_token_speaks_what_it_names_elsewhere(
     assert [*found.judgements[0].replay] == words
 
 
+@cases(("request", "fail"), ("", "unseen"))
+def test_who_saw_no_challenge_has_no_url_of_its_metadata(
+    tmp_path: Path, first: str, outcome: str
+) -> None:
+    about = {"url": "http://127.0.0.1:1/mcp", "scenario": "auth", "revision": "2026-07-28"}
+    recorder = Recorder(tmp_path / "1.jsonl", about, {})
+    offers = {"resource": "http://127.0.0.1:1/mcp", "place": "/metadata", "scope": "", "more": ""}
+    facts = {
+        "server": {**offers, "foreign": False, "defaults": False},
+        "request": {"request": "POST initialize", "token": "none", "status": 401},
+        "document": {"path": "/.well-known/oauth-protected-resource/mcp", "version": ""},
+    }
+    for place in filter(None, ("server", first, "document")):
+        recorder.event(f"{Happened.AUTHORIZATION}{place} {json.dumps(facts[place])}")
+    recorder.event(Happened.FAILED)
+    recorder.close()
+
+    run = judge(recording.read_all(tmp_path), CLIENT, Choice())
+
+    (found,) = (v for v in run.verdicts if v.clause.id == "client-auth-metadata-url")
+    assert found.outcome.value == outcome
+
+
 def test_reports_of_one_side_only_are_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
