@@ -29,6 +29,7 @@ parts.protected(
     "auth-enterprise",
     official="auth/enterprise-managed-authorization",
     about="Ask for a token by the assertion of an identity provider, at which a user logged in.",
+    place="/.well-known/oauth-protected-resource/mcp",  # for a client that looks before it asks
     grant=parts.BEARER,
     metadata={"grant_types_supported": [parts.BEARER], METHODS: ["client_secret_basic"]},
 )
