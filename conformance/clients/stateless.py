@@ -32,9 +32,10 @@ PROMPT = "test_prompt"
 
 @parts.scenario("stateless", official="http-standard-headers")
 class Stateless(parts.Part):
-    """List the tools and call one, in 2026-07-28; there are a resource and a prompt, too."""
+    """List the tools and call one, in 2026-07-28; then read a resource, and get a prompt."""
 
     modern = True
+    steps = (*parts.Part.steps, {"read": FILE}, {"prompt": PROMPT})
     capabilities: ClassVar = {**parts.Part.capabilities, "resources": {}, "prompts": {}}
     results: ClassVar[Mapping[str, parts.Json]] = {
         "resources/list": {"resources": [{"uri": FILE, "name": "file"}]},

@@ -24,7 +24,7 @@ INFO: Final = {"name": "small", "version": "1"}
 BOTH: Final = "application/json, text/event-stream"
 BATCHING: Final = "2025-03-26"
 CANCELLED: Final = "notifications/cancelled"
-NAMES: Final = {"tools/call": "name"}
+NAMES: Final = {"tools/call": "name", "resources/read": "uri", "prompts/get": "name"}
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
@@ -578,6 +578,10 @@ class Client:
                     self._open()
                 if "list" in step:
                     self._ask("tools/list", {})
+                elif "read" in step:
+                    self._ask("resources/read", {"uri": step["read"]})
+                elif "prompt" in step:
+                    self._ask("prompts/get", {"name": step["prompt"]})
                 elif "cancel" in step:
                     self._cancel({"name": step["call"], "arguments": {}})
                 else:
