@@ -232,14 +232,13 @@ def test_authorization_is_judged_with_the_session_that_a_client_falls_back_to(
 def test_a_client_that_only_looks_for_a_token_speaks_what_it_names_elsewhere(
     tmp_path: Path, names: list[str], revision: str, outcome: str
 ) -> None:
-    said = {
-        "2025-11-25": OPENING[0],
-        "2026-07-28": {"id": 1, "method": "server/discover", "params": {"_meta": MODERN}},
-    }
+    probe = {"id": 1, "method": "server/discover", "params": {"_meta": MODERN}}
+    said = {"2025-11-25": ("tools_call", OPENING[0]), "2026-07-28": ("stateless", probe)}
     for own in names:
-        about = {"scenario": f"named-{own}", "revision": own}
+        scenario, message = said[own]
+        about = {"scenario": scenario, "revision": own}
         recorder = Recorder(tmp_path / f"{own}.jsonl", about, {})
-        recorder.take(Side.CLIENT, _line(said[own]))
+        recorder.take(Side.CLIENT, _line(message))
         recorder.close()
     about = {"url": "http://127.0.0.1:1/mcp", "scenario": "auth-stranger", "revision": "2026-07-28"}
     recorder = Recorder(tmp_path / "token.jsonl", about, {})
@@ -255,7 +254,7 @@ def test_a_client_that_only_looks_for_a_token_speaks_what_it_names_elsewhere(
 
     (found,) = (v for v in run.verdicts if v.clause.id == clause and v.outcome.name != "UNSEEN")
     assert (found.revision, found.outcome.value) == (revision, outcome)
-    shown = [f"named-{names[-1]}"] if names else []
+    shown = [said[names[-1]][0]] if names else []
     words = [word for name in ("auth-stranger", *shown) for word in ("--scenario", name)]
     assert [*found.judgements[0].replay] == words
 
