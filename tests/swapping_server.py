@@ -29,8 +29,9 @@ NEAR = 0.0005
 IDLE = 0.02
 """Seconds between two looks for names, as long as there are none."""
 DEEPEST = 4
+START = "start"
 PATIENCE = 2.0
-"""Seconds after which a request counts as answered."""
+"""Seconds after which a request counts as answered, if the server then waits for something."""
 OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 rename = ctypes.CDLL(None).renameat2
@@ -41,8 +42,11 @@ class Swapper(threading.Thread):
 
     Attributes:
         paused: held while names are exchanged, and while a request comes or is answered.
-        waiting: id of an open request -> when it came.
+        waiting: id of an open request -> when it came; the start of the server is one too.
+        server: number of its process.
     """
+
+    server: int
 
     def __init__(self, how: str, host: Path, root: Path) -> None:
         super().__init__(daemon=True)
@@ -66,17 +70,25 @@ class Swapper(threading.Thread):
                 time.sleep(IDLE)
             for folder, name in names or [([], "")]:
                 with self.paused, contextlib.suppress(OSError):
-                    now = time.monotonic()
-                    if not any(now - came < PATIENCE for came in self.waiting.values()):
+                    if not self._is_asked():
                         fcntl.flock(self._open, fcntl.LOCK_UN)
                         with self.alone():
                             self._swap(folder, name)
                 time.sleep(0.001)  # others wait for their turn
 
+    def _is_asked(self) -> bool:
+        """Return whether a request is open; one that the server just leaves is not."""
+        soon = time.monotonic() - PATIENCE
+        if any(came > soon for came in self.waiting.values()):
+            return True
+        if self.waiting and works(self.server):
+            self.waiting = dict.fromkeys(self.waiting, time.monotonic())
+        return bool(self.waiting) and max(self.waiting.values()) > soon
+
     def asked(self, number: str) -> None:
         """Exchange no names, in any process, until a request is answered.
 
-        A server may open its root as late as with a request.
+        A server may open its root when it starts, or as late as with a request.
         """
         with self.paused:
             fcntl.flock(self._open, fcntl.LOCK_SH)
@@ -152,6 +164,17 @@ def opened(top: int, parts: list[str]) -> Iterator[int]:
         os.close(here)
 
 
+def works(server: int) -> bool:
+    """Return whether a thread of a process, or of one that it started, does not just wait."""
+    found, waiting = [], [server]
+    while waiting:
+        for task in Path(f"/proc/{waiting.pop()}/task").glob("*"):
+            with contextlib.suppress(OSError):
+                found.append((task / "stat").read_text().rpartition(")")[2].split()[0])
+                waiting += map(int, (task / "children").read_text().split())
+    return any(state in "RD" for state in found)
+
+
 def request_id(line: bytes) -> str:
     """Return the id of a request as JSON; empty for other messages."""
     try:
@@ -165,7 +188,9 @@ def main() -> int:
     how, root = sys.argv[1], Path(sys.argv[3])
     host = Path(bytes.fromhex(sys.argv[2]).decode())
     swapper = Swapper(how, host, root)
+    swapper.asked(START)
     server = subprocess.Popen(sys.argv[5:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    swapper.server = server.pid
     assert server.stdin is not None
     swapper.start()
 
@@ -174,6 +199,7 @@ def main() -> int:
         for line in server.stdout:
             sys.stdout.buffer.write(line)
             sys.stdout.buffer.flush()
+            swapper.answered(START)
             with contextlib.suppress(ValueError, TypeError, AttributeError):
                 swapper.answered(json.dumps(json.loads(line).get("id")))
         os._exit(server.wait())
