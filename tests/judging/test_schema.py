@@ -371,6 +371,8 @@ WITHOUT_A_NODE: Final = {
     "jsonrpc-batch-send": "before 2025-06-18 there is nothing else to say",
     "pagination-terminates": "it follows the pages",
     "pagination-own-cursor-accepted": ACCEPTED,
+    "cards-document": EXTENSION,
+    "cards-version-exact": EXTENSION,
     "exttasks-task-shape": EXTENSION,
     "apps-resource-meta-shape": EXTENSION,
     "apps-tool-meta-shape": EXTENSION,
