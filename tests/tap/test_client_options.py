@@ -436,6 +436,19 @@ def test_a_program_that_does_one_thing_takes_the_steps(
     assert report(tmp_path)["summary"]["processes"] == processes
 
 
+def test_a_command_connects_in_a_scenario_without_steps(tmp_path: Path) -> None:
+    words = [
+        "--steps",
+        f"tools/list={one_thing(tmp_path)} {{method}} '' {{arguments}} {{server_line}}",
+    ]
+
+    assert main(["client", "--scenario", "version", "--json", str(tmp_path / "j"), *words]) == 0
+
+    warned = [one["clause"] for one in report(tmp_path)["verdicts"] if one["outcome"] == "warn"]
+    assert warned == ["client-leaves-unknown-version"]
+    assert report(tmp_path)["summary"]["processes"] == 1
+
+
 def test_a_step_without_a_command_is_passed_over(tmp_path: Path) -> None:
     words = [
         "--steps",

@@ -24,6 +24,9 @@ BEYOND = {"results", "task"}
 OWN = ("answer", "end")
 """Steps that send no request; their names stand in place of a method."""
 
+CONNECT = ({"list": "tools"},)
+"""Taken where a scenario has no steps: a client that does one thing a process connects for it."""
+
 LISTS = {"templates": "resources/templates/list"}
 METHODS = {
     "list": "{}/list",
@@ -105,7 +108,7 @@ def commands(words: Sequence[str]) -> dict[str, list[str]]:
 def main() -> int:
     """Take the steps; return the status of the first command that failed, and may not."""
     known, reply = commands(sys.argv[1:]), dict[str, Any]()
-    for step in json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"]:
+    for step in json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"] or CONNECT:
         if "wait" in step:
             time.sleep(step["wait"])
         reply = step if "answer" in step else reply

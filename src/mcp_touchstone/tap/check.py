@@ -219,7 +219,7 @@ class _Scenes:
         if revision and (why := without(name, revision)):
             return f"is not played in {revision}: {why}"
         commands = {*self._client.steps}
-        methods = {*map(stepper.method, stepper.flat(part.steps))} - {""}
+        methods = {*map(stepper.method, stepper.flat(part.steps or stepper.CONNECT))} - {""}
         if commands and methods and not commands & {*methods, stepper.ANY}:
             return "has no step with a command in --steps"
         if part.protection is None:
