@@ -105,6 +105,15 @@ def test_link_in_place_of_a_folder_is_an_error(
     assert contents(host) == before
 
 
+def test_tree_that_nobody_uses_is_closed_at_once(tmp_path: Path) -> None:
+    folder = Tree(tmp_path).top.tree.folder
+    used = folder.handle
+
+    del folder
+
+    assert not os.path.lexists(used)
+
+
 def test_pipe_in_place_of_a_file_is_not_waited_for(top: SafePath) -> None:
     (top / "file").make_pipe()
 

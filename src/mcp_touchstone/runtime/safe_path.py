@@ -36,7 +36,6 @@ class Tree:
 
     Attributes:
         path: the folder, with all links on the way to it resolved.
-        top: the folder as a ``SafePath``.
     """
 
     def __init__(self, path: Path, folder: Folder | None = None) -> None:
@@ -51,7 +50,11 @@ class Tree:
         """
         self.path = path
         self._folder: Folder | None = folder or open_folder(path)
-        self.top = SafePath(self)
+
+    @property
+    def top(self) -> "SafePath":
+        """The folder as a ``SafePath``, made anew: a tree that nobody uses is closed at once."""
+        return SafePath(self)
 
     @property
     def folder(self) -> Folder:
