@@ -6,6 +6,7 @@ long message. So only a server that answers as many bytes in ASCII is judged.
 
 import itertools
 import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 from mcp_touchstone.connection.connection import Connection, Reply
@@ -21,6 +22,9 @@ CUTS: Final = tuple(kib << 10 for kib in (1, 4, 8, 16, 64))
 
 LETTERS: Final = (1, 5_600, 22_200)
 """Letters of an id; behind the first, an answer has more than 16 and 64 KiB."""
+
+SHORTER: Final = LETTERS[:-1]
+"""Those of a request in less than 64 KiB: some readers of lines take no more, and then stop."""
 
 BETWEEN_WRITES: Final = 0.05
 """Seconds between the two writes of a message, so that they arrive apart."""
@@ -61,18 +65,21 @@ def _padded(wire: Connection, letter: str, size: int) -> dict[str, Any]:
     return filled(letter * count + "x" * rest)
 
 
-def judge_writing(talk: Conversation, clause: str) -> None:
+def judge_writing(talk: Conversation, clause: str, letters: Sequence[int] = LETTERS) -> None:
     """Judge that long ids in CJK come back as they were sent.
 
     The requests are in ASCII, with escapes: so what changes an id is the writing of the answer.
     The same id comes with and without a byte before it, as not every cut is inside a character.
+
+    Args:
+        letters: numbers of letters, of which a server answers the first.
     """
     escaped = len(json.dumps(LETTER)) - len('""')
-    for count, before in itertools.product(LETTERS, ("-", "--")):
+    for count, before in itertools.product(letters, ("-", "--")):
         own = f"{next(talk.wire.ids)}{before}"
         reply, got = _written(talk.wire, own + LETTER * count)
         if not reply.answered and (
-            count == LETTERS[0]
+            count == letters[0]
             or talk.wire.gone
             or not _written(talk.wire, own + ASCII * escaped * count)[0].answered
         ):
