@@ -24,7 +24,7 @@ BEYOND = {"results", "task"}
 OWN = ("answer", "end")
 """Steps that send no request; their names stand in place of a method."""
 
-CONNECT = ({"list": "tools"},)
+CONNECT: tuple[dict[str, Any], ...] = ({"list": "tools"},)
 """Taken where a scenario has no steps: a client that does one thing a process connects for it."""
 
 LISTS = {"templates": "resources/templates/list"}
