@@ -30,6 +30,12 @@ SESSIONS = 3
 TURNS = 6
 """Requests of one session: a balancer sends them to its servers in turn."""
 
+AFTERWARDS = 10
+"""Pings after a connection broke off: a server sees that after a while only."""
+
+BETWEEN = 0.1
+"""Seconds between two of these pings."""
+
 LATER = 2
 """Messages after the handshake that show whether a server serves its clients."""
 
@@ -259,7 +265,11 @@ def serves_a_client_whatever_others_do(talk: Conversation) -> None:
         return
     half = b'{"jsonrpc": "2.0", '
     talk.http.send("POST", {"Content-Length": str(2 * len(half))}, body=half, wait=False).close()
-    if pings("after another one broke off its connection"):
+    for _ in range(AFTERWARDS):
+        talk.wire.quiet(BETWEEN)
+        if not pings("after another one broke off its connection"):
+            break
+    else:
         third = opens("a third client, after another one broke off its connection")
         if third is not None:
             talk.http.end_session(third)
