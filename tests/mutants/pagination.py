@@ -220,7 +220,9 @@ class HangsOnLongCursors(Fault):
         return None if listing and len(line) > 8_000 else line
 
 
-@control("pagination-invalid-cursor-graceful", "prompts-inputs-outputs-validated")
+@control(
+    "pagination-invalid-cursor-graceful", "prompts-inputs-outputs-validated", "stdio-utf8-input"
+)
 class ReadsLinesUpTo64KiB(Fault):
     """Stops reading at a line of more than 64 KiB, as a reader with a fixed buffer does."""
 
@@ -234,6 +236,7 @@ class ReadsLinesUpTo64KiB(Fault):
 controls(
     "pagination-invalid-cursor-graceful",
     "mrtr-request-state-untrusted",
+    "stdio-utf8-input",
     of=ReadsLinesUpTo64KiB,
     revision=MODERN,
 )(ReadsLinesUpTo64KiBStateless="Stops reading at a line of more than 64 KiB, without a session.")

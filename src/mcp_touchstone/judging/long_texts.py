@@ -38,6 +38,8 @@ def judge_reading(talk: Conversation, clause: str) -> None:
             if not talk.wire.gone and _read(talk.wire, ASCII, cut).answered:
                 expected = f"the answer to {cut >> 10} KiB and more in CJK, which are read in two"
                 talk.judge.expect(reply, clause, False, f"{expected} parts, as to ASCII")
+            elif not talk.wire.gone and not talk.wire.probe(required=False).answered:
+                talk.wire.end(polite=False)  # it may stop at a long line, and owes nothing then
             return
 
 
