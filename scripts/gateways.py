@@ -34,7 +34,7 @@ LEFT_OUT: Final = frozenset(
         "users-list",
     )
 )
-"""Clauses whose breach lets an attacker in: the table leaves them out, authors are told first."""
+"""Clauses whose breach lets an attacker in. They are not in the table: we tell the authors first."""
 
 RANKS: Final = ("fail", "broken", "warn", "note", "pass", "unseen")
 """The outcomes, the gravest first."""

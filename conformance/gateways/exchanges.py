@@ -58,7 +58,7 @@ SAID: Final = {
 }
 """The progress of our client with a question, and its answer."""
 
-TOLD: Final = f"notifications/{upstream.UNKNOWN}"
+NOTIFICATION: Final = f"notifications/{upstream.UNKNOWN}"
 VALUE: Final = {"value": [1, "ü", None]}
 """A notification that only our server knows, and its params."""
 
@@ -145,7 +145,7 @@ def answers_questions(talk: gateways.ExchangeTalk) -> None:
     talk.ask("take", "tools/call", params, meta=OWN)
     talk.ask("unknown", upstream.UNKNOWN, VALUE)
     if not talk.modern:
-        talk.first.notify(TOLD, VALUE)
+        talk.first.notify(NOTIFICATION, VALUE)
     for what in QUESTIONS:
         if what != "error" or not talk.modern:  # there no answer to a question is an error
             talk.question(what)
@@ -394,11 +394,15 @@ def passes_unknown_methods_on(pair: gateways.Pair) -> Iterator[Seen]:
     for name in pair.taken("unknown"):
         old, new = (gateways.plain(held.steps[name].value) for held in (pair.direct, pair.through))
         yield pair.kept("gateway-unknown-methods", name, old, new)
-        for way in ("to the server", "to the client") if pair.direct.heard(TOLD) else ():
-            came = pair.through.params_of(TOLD)
+        for way in ("to the server", "to the client") if pair.direct.heard(NOTIFICATION) else ():
+            came = pair.through.params_of(NOTIFICATION)
             if way == "to the server":
-                came = [object_in(e.value, "params") for _, e in pair.through.received(TOLD)]
-            yield pair.kept("gateway-unknown-methods", name, {TOLD: [VALUE]}, {TOLD: came})
+                came = [
+                    object_in(e.value, "params") for _, e in pair.through.received(NOTIFICATION)
+                ]
+            yield pair.kept(
+                "gateway-unknown-methods", name, {NOTIFICATION: [VALUE]}, {NOTIFICATION: came}
+            )
 
 
 @ambient("gateway-rounds", of="questions")

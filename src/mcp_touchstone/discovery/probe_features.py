@@ -16,8 +16,8 @@ from mcp_touchstone.samples.from_schema import candidates
 from mcp_touchstone.wire.framing import value_in
 from mcp_touchstone.wire.matchers import refused_output
 
-TOLD: Final = 100
-"""Characters of an error that are told."""
+QUOTED: Final = 100
+"""Characters of an error that are quoted."""
 
 READS: Final = 5
 PROMPTS: Final = 6
@@ -53,7 +53,7 @@ def find_calls(scout: Prober) -> None:
             if not attempt.reply.answered and scout.is_alive:
                 scout.found("unanswered-call", attempt.example())
             invalid = invalid or refused_output(attempt.reply.result or {})
-            why = _told(invalid) if invalid else _failure(attempt)
+            why = _quoted(invalid) if invalid else _failure(attempt)
             failed = f"{tool['name']} answered {why}"
             if _is_refusal(attempt) or not attempt.reply.answered:
                 scout.note(FAILED_CALL + tool["name"], why)
@@ -82,11 +82,11 @@ def _failure(attempt: Attempt) -> str:
     content = (attempt.reply.result or {}).get("content")
     first = content[0] if isinstance(content, list) and content else None
     text = value_in(first, "text")
-    return _told(text) if isinstance(text, str) else str(attempt.reply)
+    return _quoted(text) if isinstance(text, str) else str(attempt.reply)
 
 
-def _told(text: str) -> str:
-    return f"isError: {text if len(text) <= TOLD else text[:TOLD] + '…'}"
+def _quoted(text: str) -> str:
+    return f"isError: {text if len(text) <= QUOTED else text[:QUOTED] + '…'}"
 
 
 def _holds(value: Any, text: str) -> bool:

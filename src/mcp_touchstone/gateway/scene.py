@@ -60,7 +60,6 @@ ROOT: Final = "file:///upstream/root"
 ENDPOINT: Final = f"http://127.0.0.1:{PORT}/mcp"
 """Where a gateway listens if its command names a port and nobody names its URL."""
 
-
 LONG: Final = 1000
 """Characters of a question that our client reads."""
 
