@@ -34,7 +34,7 @@ LEFT_OUT: Final = frozenset(
         "users-list",
     )
 )
-"""Clauses whose breach lets an attacker in. They are not in the table: we tell the authors first."""
+"""Clauses whose breach lets an attacker in. They are not in the table: authors are warned first."""
 
 RANKS: Final = ("fail", "broken", "warn", "note", "pass", "unseen")
 """The outcomes, the gravest first."""
