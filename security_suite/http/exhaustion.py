@@ -223,7 +223,7 @@ EACH: Final = 30_000
 MOST: Final = 192 * MIB
 """Growth at which no more sessions are opened."""
 
-LONGEST: Final = 30.0
+LONGEST: Final = 60.0
 """Seconds after which no more sessions are opened."""
 
 FEW: Final = 16

@@ -70,7 +70,12 @@ def attacked(name: str, select: tuple[str, ...] = (), sandbox: Method | None = N
     # A fake that backtracks uses a whole core as long as the attack waits for it.
     matchers = attack_file("protocol.matchers")
     patience = 2.0 if "matchers-backtrack" in fake.trips else matchers.PATIENCE
-    with patch.object(matchers, "PATIENCE", patience):
+    # Beside other tests, the 2,400 requests of an attack may take longer than any user would wait.
+    exhaustion = attack_file("http.exhaustion")
+    with (
+        patch.object(matchers, "PATIENCE", patience),
+        patch.object(exhaustion, "LONGEST", 20 * exhaustion.LONGEST),
+    ):
         return judge(target, registry, Choice(select=select, jobs=1, tiers=tiers(asked)))
 
 
