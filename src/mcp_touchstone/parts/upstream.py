@@ -4,6 +4,7 @@ Its answers are fixed, so that what arrives through a gateway can be compared wi
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar, Final
 
 from mcp_touchstone.catalog import revision as rev
@@ -464,15 +465,17 @@ class Upstream(Part):
         self.answer(request, round_)
 
 
-def _numbered(page: int) -> tuple[Json, ...]:
-    names = range(page * PAGE, (page + 1) * PAGE)
-    return tuple(tool(f"tool-{n:05}", "One of many.", {}) for n in names)
+@cache
+def _many() -> tuple[tuple[Json, ...], ...]:
+    """Return the pages of the long list; they take 5 MB, and few runs need them."""
+    names = [f"tool-{number:05}" for number in range(MANY)]
+    pages = (names[first : first + PAGE] for first in range(0, MANY, PAGE))
+    return tuple(tuple(tool(name, "One of many.", {}) for name in page) for page in pages)
 
 
 class Many(Upstream):
     """The same with a long list of tools."""
 
-    pages: ClassVar[Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]] = {
-        **Upstream.pages,
-        "tools/list": ("tools", tuple(map(_numbered, range(MANY // PAGE)))),
-    }
+    def lists(self) -> Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]:
+        """Return the lists, with many tools."""
+        return {**super().lists(), "tools/list": ("tools", _many())}
