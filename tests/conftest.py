@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import gc
 import os
 import re
 import shutil
@@ -169,6 +170,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Begin slow tests first in each worker of xdist; without workers, keep the order."""
     if work := getattr(config, "workerinput", None):
         items[:] = ordered(items, work["workercount"])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Exempt ten thousand tests from each later collection of garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:
