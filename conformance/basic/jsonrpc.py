@@ -1,5 +1,6 @@
 """basic/jsonrpc: the envelope of every message, and the pairing of responses with requests."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,13 +25,14 @@ from mcp_touchstone.suite import (
     first_response,
     id_key,
     integral,
+    long_texts,
     near_miss,
     scenario,
     type_name,
 )
 
 MEMBERS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
-IDS: tuple[Any, ...] = ("plain", "7", "", 0, 1, 7, -7, 9007199254740991)
+IDS: tuple[Any, ...] = ("plain", "7", "", 0, 1, 7, -7, 1 << 31, (1 << 53) - 1, 1 - (1 << 53))
 PAIRS = 8
 """Pairs of requests that are sent together."""
 
@@ -330,7 +332,7 @@ def _owed(record: Record, asked: Asked) -> bool:
 def echoes_the_id_as_sent(talk: Conversation) -> None:
     """A response repeats the type and value of its request's id; 7 and "7" are two ids."""
     method = talk.wire.everyday
-    for own in IDS:
+    for own in itertools.chain(IDS, long_texts.long_ids(talk)):
         asked = talk.wire.say(talk.wire.build(method, id=own))
         reply, others = first_response(talk.wire, asked)
         if talk.wire.gone:

@@ -3,12 +3,35 @@
 import os
 from typing import Any, ClassVar
 
-from tests.mutants.kit import MODERN, Fault, Json, Out, SaysMore, has, mutant, mutants, notifies
+from tests.mutants.kit import (
+    MODERN,
+    Fault,
+    Json,
+    Out,
+    SaysMore,
+    controls,
+    has,
+    mutant,
+    mutants,
+    notifies,
+)
 
 
 def is_ping(message: Any) -> bool:
     """Whether a message of the client is a ping."""
     return isinstance(message, dict) and message.get("method") == "ping" and "id" in message
+
+
+def own_text(message: Any) -> str:
+    """Return the id of a message of the client, if it is a text."""
+    own = message.get("id") if isinstance(message, dict) else None
+    return own if isinstance(own, str) else ""
+
+
+def own_number(message: Any) -> int:
+    """Return the id of a message of the client, if it is a number."""
+    own = message.get("id") if isinstance(message, dict) else None
+    return own if isinstance(own, int) else 0
 
 
 @mutant(
@@ -100,7 +123,35 @@ mutants("jsonrpc-request-answered", of=Fault)(
         heard=lambda self, line, message: (
             None if isinstance(message, dict) and message.get("id") == 0 else line
         ),
-    )
+    ),
+    DropsLongIds=has(
+        "Never answers a request whose id has more than 64 characters.",
+        heard=lambda self, line, message: None if len(own_text(message)) > 64 else line,
+    ),
+    DropsIdsOf64KiB=has(
+        "Never answers a request whose id does not fit into a length of 16 bits.",
+        heard=lambda self, line, message: None if len(own_text(message)) >= 1 << 16 else line,
+    ),
+    DropsIdsBeyond32Bits=has(
+        "Never answers a request whose id does not fit into 32 bits.",
+        heard=lambda self, line, message: (
+            None if not -(1 << 31) <= own_number(message) < 1 << 31 else line
+        ),
+    ),
+    DropsVeryNegativeIds=has(
+        "Never answers a request whose id is below the smallest number of 32 bits.",
+        heard=lambda self, line, message: None if own_number(message) < -(1 << 31) else line,
+    ),
+)
+controls("jsonrpc-request-answered", of=Fault)(
+    DropsLongLines=has(
+        "Never answers a request of more than 64 KiB, whatever its id is.",
+        heard=lambda self, line, message: None if len(line) > 1 << 16 else line,
+    ),
+    EndsAtALongLine=has(
+        "Ends at a line of more than 64 KiB, as its reader has room for no more.",
+        heard=lambda self, line, message: os._exit(3) if len(line) > 1 << 16 else line,
+    ),
 )
 mutants("jsonrpc-request-answered", of=Fault, revision=MODERN)(
     DropsUnknownMethods=has(

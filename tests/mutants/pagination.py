@@ -221,7 +221,10 @@ class HangsOnLongCursors(Fault):
 
 
 @control(
-    "pagination-invalid-cursor-graceful", "prompts-inputs-outputs-validated", "stdio-utf8-input"
+    "jsonrpc-request-answered",
+    "pagination-invalid-cursor-graceful",
+    "prompts-inputs-outputs-validated",
+    "stdio-utf8-input",
 )
 class ReadsLinesUpTo64KiB(Fault):
     """Stops reading at a line of more than 64 KiB, as a reader with a fixed buffer does."""
@@ -234,6 +237,7 @@ class ReadsLinesUpTo64KiB(Fault):
 
 
 controls(
+    "jsonrpc-request-answered",
     "pagination-invalid-cursor-graceful",
     "mrtr-request-state-untrusted",
     "stdio-utf8-input",

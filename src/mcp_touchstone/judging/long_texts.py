@@ -6,7 +6,7 @@ long message. So only a server that answers as many bytes in ASCII is judged.
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from mcp_touchstone.connection.connection import Connection, Reply
@@ -26,27 +26,47 @@ LETTERS: Final = (1, 5_600, 22_200)
 SHORTER: Final = LETTERS[:-1]
 """Those of a request in less than 64 KiB: some readers of lines take no more, and then stop."""
 
+SIZES: Final = (1 << 10, 1 << 16)
+"""Characters of ids that are answered, if as long a request with a short id is."""
+
+MORE: Final = 1 << 10
+"""Bytes of a request besides a long id, at most."""
+
 BETWEEN_WRITES: Final = 0.05
 """Seconds between the two writes of a message, so that they arrive apart."""
+
+
+def long_ids(talk: Conversation) -> Iterator[str]:
+    """Yield long ids, as long as the server answers as long a request with a short id."""
+    for size in SIZES:
+        if not _read(talk.wire, ASCII, size + MORE).answered:
+            _end_if_it_stopped(talk.wire)
+            return
+        yield ASCII * size
 
 
 def judge_reading(talk: Conversation, clause: str) -> None:
     """Judge that requests in two writes are read, the first of which ends inside a character."""
     for cut in CUTS:
-        reply = _read(talk.wire, LETTER, cut)
+        reply = _read(talk.wire, LETTER, cut, cuts=(cut,))
         if not reply.answered:
-            if not talk.wire.gone and _read(talk.wire, ASCII, cut).answered:
+            if not talk.wire.gone and _read(talk.wire, ASCII, cut, cuts=(cut,)).answered:
                 expected = f"the answer to {cut >> 10} KiB and more in CJK, which are read in two"
                 talk.judge.expect(reply, clause, False, f"{expected} parts, as to ASCII")
-            elif not talk.wire.gone and not talk.wire.probe(required=False).answered:
-                talk.wire.end(polite=False)  # it may stop at a long line, and owes nothing then
+            else:
+                _end_if_it_stopped(talk.wire)
             return
 
 
-def _read(wire: Connection, letter: str, cut: int) -> Reply:
-    message = _padded(wire, letter, cut)
-    raw = encode(message)
-    line = wire.say_raw(raw, message, malformed=True, cuts=(cut,), pause=BETWEEN_WRITES)
+def _end_if_it_stopped(wire: Connection) -> None:
+    """End a server that answers nothing after a long line: it may stop there, and owes nothing."""
+    if not wire.gone and not wire.probe(required=False).answered:
+        wire.end(polite=False)
+
+
+def _read(wire: Connection, letter: str, size: int, *, cuts: Sequence[int] = ()) -> Reply:
+    message = _padded(wire, letter, size)
+    line = wire.say_raw(encode(message), message, malformed=True, cuts=cuts, pause=BETWEEN_WRITES)
     return first_response(wire, line)[0]
 
 
