@@ -12,6 +12,7 @@ import pytest
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.needs import WORDS
 from mcp_touchstone.connection.server_profile import ServerProfile
+from mcp_touchstone.discovery import prober
 from mcp_touchstone.discovery.probe_traffic import NEARLY, SLOW, WISHED
 from mcp_touchstone.discovery.prober import BUDGET, HANGS
 from mcp_touchstone.discovery.probes import run_probes
@@ -353,6 +354,19 @@ def test_failed_task_counts_only_for_a_tool_with_optional_task_support() -> None
     with probed("toil", "lazy", words={"task-tool"}, on=(LEGACY,)) as found:
         assert found.lacks("task-tool")
         assert "error -32603" in found.profile.why("task-tool", LEGACY)
+
+
+def test_calls_that_take_all_the_time_leave_some_to_each_other_probe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise a server on a busy machine "offers no prompt that could be rendered"."""
+    monkeypatch.setattr(prober, "BUDGET", 0.0)
+    words = {"callable-tool", "rendered-prompt", "task-tool"}
+    with probed("echo", "work", "hello", words=words) as found:
+        assert not found.lacks("callable-tool")
+        assert not found.lacks("task-tool")
+        for revision in (LEGACY, MODERN):
+            assert not found.lacks("rendered-prompt", revision)
 
 
 def test_tool_that_requires_a_task_is_not_called_without_one() -> None:

@@ -21,6 +21,9 @@ from mcp_touchstone.wire.reply import Reply
 BUDGET: Final = 20.0
 """Seconds for all probes in one revision."""
 
+TURN: Final = 4.0
+"""Seconds that each probe has at least, if those before it took the rest."""
+
 HANGS: Final = 2
 """Unanswered requests after which probing stops."""
 
@@ -116,6 +119,10 @@ class Prober:
     def over(self) -> bool:
         """Whether to stop probing."""
         return self._stop.is_set() or self._hangs >= HANGS or now() > self._until
+
+    def begin(self) -> None:
+        """Give the next probe some time, whatever those before it took."""
+        self._until = max(self._until, now() + TURN)
 
     def connection(self) -> Connection | None:
         """Return the connection for probes; None if no more process is available."""

@@ -230,10 +230,12 @@ class Probing:
             for probe, find in FINDERS.items():
                 if probe in here:
                     with self._faults(revision, probe):
+                        scout.begin()
                         find(scout)
                     self._learnt(revision, probe)
             if Probe.QUESTIONS in here:
                 with self._faults(revision, Probe.QUESTIONS):
+                    scout.begin()
                     find_questions(scout, self._wanted[revision] & QUESTIONS)
         finally:
             self._release(revision, Share.ORDINARY, *here)
