@@ -36,8 +36,8 @@ EXPECTED = {SOUND: 0, FAULTY: 1}
 RANDOM = re.compile(r"mcp-touchstone-(held_)?[a-z0-9_]{8}\b|\b[0-9a-f]{12,}\b")
 """Parts of a report that are drawn anew in each run: names of folders, canaries, ids."""
 
-WAITED = re.compile(r", and [0-9.]+ s in which it had no core")
-"""What a busy machine adds to a wait."""
+WAITED = re.compile(r"(?<= within )[0-9.]+ s|, and [0-9.]+ s in which it had no core")
+"""How long we waited for an answer: a busy machine adds to it."""
 
 
 def findings(report: Path) -> dict[tuple[str, str], tuple[str, ...]]:
