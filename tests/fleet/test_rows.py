@@ -158,6 +158,20 @@ def test_a_few_servers_show_what_their_checks_came_to(tmp_path: Path) -> None:
     assert "2 critical" in report.html(found, None, names=False)
 
 
+def test_columns_of_groups_have_room_for_long_names(tmp_path: Path) -> None:
+    more = {"start": STARTED, "revisions": ["2025-11-25"]}
+    names = ("@modelcontextprotocol/sdk", "mcp")
+    rows = [
+        row_of(name, sdk=[{"name": name, "version": "1.32.2", "registry": "npm"}], **more)
+        for name in names
+    ]
+    found = counts.gather([written(tmp_path / "rows.jsonl", *rows)])
+    lines = list(report.text(found, None, names=False))
+    head = next(line for line in lines if line.startswith("  SDK "))
+    groups = [line for line in lines if " 1.32 " in line]
+    assert [len(line) for line in groups] == [len(head)] * len(names)
+
+
 def test_few_servers_are_listed_one_by_one(rows_file: Path) -> None:
     broken = {"start": STARTED, "verdicts": verdicts(a="fail", b="fail")}
     some = row_of("sdk", **broken, sdk_faults=["b"])

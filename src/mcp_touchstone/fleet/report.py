@@ -21,6 +21,9 @@ from mcp_touchstone.runtime.printable import safe
 CONFIDENCE: Final = 0.95
 """Confidence of the intervals."""
 
+NAME: Final = 24
+"""Characters of the names of groups, at least."""
+
 KINDS: Final = ("registry", "language", "SDK", "revision")
 """Kinds of groups, beside the group of all servers."""
 
@@ -126,10 +129,12 @@ def _tables(fleet: Fleet) -> Iterator[str]:
                 f"  {counts.broken:6} {counts.judged:5}  {share:22} {counts.unseen:6}  {rule}{mark}"
             )
     for kind in KINDS:
+        groups = fleet.groups.get(kind, {})
+        wide = max([NAME, *map(len, groups)])
         yield ""
-        yield f"  {kind:24} servers started failing"
-        for name, group in sorted(fleet.groups.get(kind, {}).items()):
-            yield f"  {name:24} {group.servers:7} {group.started:7} {group.failing:7}"
+        yield f"  {kind:{wide}} servers started failing"
+        for name, group in sorted(groups.items()):
+            yield f"  {name:{wide}} {group.servers:7} {group.started:7} {group.failing:7}"
 
 
 def _quartiles(seconds: Sequence[float]) -> tuple[float, float, float]:
