@@ -91,6 +91,26 @@ def test_server_that_may_not_write_gets_a_hint() -> None:
     assert hints(target("check"), said) == []
 
 
+@cases((Method.BWRAP, True), (Method.UNSHARE, False))
+def test_launcher_that_cannot_lock_its_cache_gets_a_hint(method: Method, is_hinted: bool) -> None:
+    """Bubblewrap before 0.11 has no overlays, so caches are read-only in its sandbox."""
+    given = Target(command=("uvx", "server"), method=method)
+    said = 'Could not acquire lock\nRead-only file system (os error 30) at path "/root/.cache/uv"'
+    (found,) = hints(given, said)
+    assert ("--sandbox unshare" in found and "0.11" in found) is is_hinted
+
+
+@cases(
+    ("Packages were unavailable because the network was disabled", True),
+    ("npm error code ENOTCACHED", True),
+    ("TypeError: x is not a function", False),
+)
+def test_server_that_is_in_no_cache_gets_a_hint(said: str, is_hinted: bool) -> None:
+    given = Target(command=("uvx", "server"), method=Method.UNSHARE)
+    assert any("once without the sandbox" in line for line in hints(given, said)) is is_hinted
+    assert hints(Target(command=("uvx", "server")), said) == []
+
+
 @cases(
     ("Error: Not a valid Obsidian vault: .obsidian is missing", True),
     ("refusing to serve a system directory", True),

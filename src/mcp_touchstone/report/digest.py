@@ -16,6 +16,9 @@ from mcp_touchstone.results import advisories
 from mcp_touchstone.results.run import Run, Verdict
 from mcp_touchstone.results.verdict import Outcome
 
+NOT_CACHED: Final = ("network was disabled", "ENOTCACHED")
+"""What uv and npm print if a package is not in their cache and there is no network."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChapterCount:
@@ -199,7 +202,11 @@ def hint(run: Run) -> list[str]:
             f"hint: `{program}` is the first on PATH; {{python}} is the interpreter of this run"
         ]
     if subject.sandbox and "Read-only file system" in subject.stderr:
+        if subject.sandbox == "bwrap" and "cache" in subject.stderr:
+            return ["hint: caches are read-only in bubblewrap before 0.11; use --sandbox unshare"]
         return ["hint: in the sandbox it can write below {root} only; --cwd {root} starts it there"]
+    if subject.sandbox and any(word in subject.stderr for word in NOT_CACHED):
+        return ["hint: there is no network: run it once without the sandbox, to fill its cache"]
     if subject.rooted and not subject.revisions and seems_refused(subject.stderr):
         return [f"hint: {OTHER_FOLDER}"]
     return []
