@@ -19,6 +19,7 @@ from mcp_touchstone.catalog.clause import (
     nearest,
 )
 from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.catalog.scenario import attack
 from tests.cases import cases
 
 HEAD = 'title = "Ping"\nsummary = "Either side may ping."\n'
@@ -247,6 +248,11 @@ def test_unknown_clause_id_suggests_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(CatalogueError) as caught:
         catalogue["ping-anwser"]
     assert str(caught.value) == ("no clause is called 'ping-anwser'; did you mean 'ping-answer'?")
+
+
+def test_attack_needs_a_tree() -> None:
+    with pytest.raises(CatalogueError, match="no fixtures; most have base"):
+        attack("traversal-dotdot", fixtures=())
 
 
 def test_chapters_are_sorted_by_path(tmp_path: Path) -> None:

@@ -1,8 +1,12 @@
 """One command judges the mutants or fakes of one clause."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from mcp_touchstone.results.verdict import Outcome
 from tests.cases import cases
+from tests.mutants import by_clause
 from tests.mutants.__main__ import main
 
 pytestmark = pytest.mark.slow
@@ -22,6 +26,17 @@ def test_clause_is_shown_against_its_mutants(
     printed = capsys.readouterr().out
     rows = {line[:48].strip(): line[48:].split(maxsplit=1)[0] for line in printed.splitlines()}
     assert (status, rows.get(name)) == (0, outcome), printed
+
+
+def test_attack_that_fails_on_a_sound_fake_is_broken_and_found_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threat, judged = SimpleNamespace(id="storage-full"), SimpleNamespace(actual="")
+    broken = SimpleNamespace(clause=threat, gravest=judged)
+    run = SimpleNamespace(of=lambda *wanted: [broken] if Outcome.BROKEN in wanted else [])
+    monkeypatch.setattr(by_clause, "attacked", lambda *_: run)
+    found = {(expected, outcome) for _, expected, outcome in by_clause.fakes("storage-full")}
+    assert found == {("found", "found"), ("silent", "broken")}
 
 
 def test_unknown_clause_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,5 +88,8 @@ def fakes(threat: str) -> Iterator[Row]:
     chapter = rows(SECURITY)[threat].chapter
     for name, fake in FAKES.items():
         if threat in fake.trips or (not fake.trips and chapter in near(name)):
-            found = threat in tripped(attacked(name, (threat,)))
-            yield name, FOUND[threat in fake.trips], FOUND[found]
+            run = attacked(name, (threat,))
+            found = FOUND[threat in tripped(run)]
+            broken = any(verdict.clause.id == threat for verdict in run.of(Outcome.BROKEN))
+            sound = threat not in fake.trips
+            yield name, FOUND[not sound], "broken" if broken and sound else found

@@ -347,7 +347,12 @@ def attack(
         place: ``Place.REUSED`` if it may use those that another attack left as they were.
         lasts: whether it takes longer than most, so that it starts before others.
         unwatched: whether rules on all traffic do not read its processes.
+
+    Raises:
+        CatalogueError: it names no tree, there is no such threat, or it is marked as not judged.
     """
+    if not fixtures:
+        raise CatalogueError(f"the attack on {threats[0]} has no fixtures; most have base")
     return _declaring(
         threats, "body", fixtures=fixtures, place=place, lasts=lasts, unwatched=unwatched
     )
