@@ -14,7 +14,7 @@ from rich.text import Text
 
 import mcp_touchstone
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.loader import BOTH, load, rows
+from mcp_touchstone.catalog.loader import BOTH, SECURITY, load, rows
 from scripts import attacked, pairs, screen, witnesses
 from scripts.pages import pages
 from tests.conftest import HERE
@@ -29,14 +29,15 @@ WRITTEN = [
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
 
 
-def test_the_readme_counts_the_judged_clauses() -> None:
-    catalogue = [clause for clause in load().catalogue if not clause.draft]
-    judged = [clause for clause in catalogue if clause.judged]
+def test_the_readme_counts_what_is_judged_in_round_numbers() -> None:
+    """A new clause or threat touches no page, until fifty are new."""
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    catalogue = [clause for clause in load().catalogue if not clause.draft]
 
-    assert f"{len(judged)} of the {len(catalogue)} clauses" in readme
+    for word, known in (("clauses", catalogue), ("threats", load(SECURITY).catalogue)):
+        said = int(re.findall(rf"more than (\d+) {word}", readme)[0])
+        assert said < sum(row.judged for row in known) <= said + 50
     assert f"in {len({clause.place for clause in catalogue})} chapters" in readme
-    assert f"the other {len(catalogue) - len(judged)} " in readme
 
 
 @pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md"])
