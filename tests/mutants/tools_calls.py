@@ -59,6 +59,25 @@ class NeverAnswersOneTool(AskingTool):
         del request
 
 
+@mutant("tools-call-answered")
+class LosesARepeatedCall(Fault):
+    """Loses a call that comes a third time in a row."""
+
+    row: tuple[str, ...] = ()
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if not isinstance(message, dict) or message.get("method") != "tools/call":
+            self.row = ()
+            return line
+        params = message.get("params")
+        known = (
+            {k: v for k, v in params.items() if k != "_meta"} if isinstance(params, dict) else {}
+        )
+        this = json.dumps(known, sort_keys=True)
+        self.row = (*self.row, this) if self.row[-1:] == (this,) else (this,)
+        return None if len(self.row) > 2 else line
+
+
 @control("tools-call-answered", revision=MODERN)
 class AnswersOneToolLate(AskingTool):
     """Answers the calls of one tool after a second."""
