@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -508,6 +509,42 @@ def test_the_words_of_a_step_are_filled() -> None:
         'accept {"name": "Ada"}',
     ]
     assert [*stepper.filled(["{action} {content}"], step, {})] == ["cancel {}"]
+
+
+def test_an_option_is_repeated_for_each_argument() -> None:
+    words = ["get", "{prompt}", "--arg={pairs}"]
+
+    step = {"prompt": "greet", "arguments": {"name": "Ada", "of": "{tool}"}}
+    assert [*stepper.filled(words, step, {})] == [
+        *("get", "greet", "--arg=name=Ada", "--arg=of={tool}")
+    ]
+    assert [*stepper.filled(words, {"prompt": "greet"}, {})] == ["get", "greet"]
+
+
+def test_a_command_is_not_told_to_call_each_tool_of_a_list(tmp_path: Path) -> None:
+    steps = [{"list": "tools"}, {"call": "*", "a": 2, "b": 3}, {"call": "add"}]
+    note = f"open({str(tmp_path / 'calls')!r}, 'a').write(sys.argv[1] + ' ')"
+    words = ["--step", "*", sys.executable, "-c", f"import sys; {note}", "{method}{tool}"]
+
+    done = subprocess.run(
+        [sys.executable, stepper.__file__, *words],
+        env={**os.environ, "MCP_CONFORMANCE_CONTEXT": json.dumps({"steps": steps})},
+        check=False,
+    )
+
+    assert done.returncode == 0
+    assert (tmp_path / "calls").read_text() == "tools/list tools/calladd "
+
+
+def test_the_command_that_failed_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--steps", f"tools/list={sys.executable} -c 'raise SystemExit(3)'"]
+
+    assert main(["client", "--scenario", "tools_call", *words]) == 2
+
+    shown = capsys.readouterr()
+    assert "the command of tools/list ended with exit status 3" in shown.out + shown.err
 
 
 @cases("'", "tools/list=", "")

@@ -11,6 +11,7 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.judge import CLIENT, judge
 from mcp_touchstone.tap.recording import Recorder
+from mcp_touchstone.tap.replay import replay
 from mcp_touchstone.wire.events import Happened, Side
 from mcp_touchstone.wire.framing import Line
 from tests.cases import cases
@@ -174,6 +175,22 @@ def test_a_full_recording_is_judged_in_part_and_says_so(
     assert said == f"mcp-touchstone tap: it records no more: {full}\n"
     assert status == 2
     assert full in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_recording_is_read_beyond_the_limits_of_a_live_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("SILENT_LIMIT", "ENTRIES_LIMIT"):
+        monkeypatch.setattr(f"mcp_touchstone.wire.transcript.{limit}", 5)
+    calls: list[Any] = []
+    for n in range(2, 9):
+        calls.append((Side.CLIENT, {"id": n, "method": "ping"}))
+        calls.append((Side.SERVER, {"id": n, "result": {}}))
+
+    (source,) = recording.read_all(write(tmp_path / "r", *calls))
+
+    assert judge([source], CLIENT, Choice()).trouble == ""
+    assert len(replay(source).lines) == len(OPENING) + len(calls)
 
 
 def test_a_conversation_without_a_revision_is_not_checked(

@@ -7,7 +7,7 @@ from typing import Any
 from mcp_touchstone.connection.profile import ASKED
 from mcp_touchstone.wire.framing import object_in, value_in
 from mcp_touchstone.wire.lifecycle import Message, Role
-from mcp_touchstone.wire.transcript import Entry, Source
+from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,17 @@ class Question:
 
 
 def questions(entries: Iterable[Entry]) -> Iterator[Question]:
-    """Yield the requests of the server, in the order of the transcript."""
+    """Yield the requests of the server, in the order of the transcript.
+
+    Ten rules ask for those of a transcript, so it keeps them.
+    """
+    if isinstance(entries, Transcript):
+        yield from entries.once(questions, lambda: [*_questions(entries)])
+    else:
+        yield from _questions(entries)
+
+
+def _questions(entries: Iterable[Entry]) -> Iterator[Question]:
     for entry in entries:
         if entry.source is Source.THEM:
             for message in entry.messages:

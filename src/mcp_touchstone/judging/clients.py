@@ -84,14 +84,17 @@ def declared(record: Record, line: int) -> dict[str, Any]:
     return Record(peer(record), record.profile).declared(line)
 
 
-def questions(record: Record) -> Iterator[tuple[Entry, str, dict[str, Any], dict[str, Any], int]]:
-    """Yield what the client answered to requests of the server.
+Answered = tuple[Entry, str, dict[str, Any], dict[str, Any], int]
+"""The line of the client; the method and params of the request; the message of the answer, or in
+2026-07-28 the response as its result; the line on which the client declared what it can."""
 
-    Yields:
-        the line of the client; the method and params of the request; the message of the answer,
-        or in 2026-07-28 the response as its result; the line on which the client declared what
-        it can.
-    """
+
+def questions(record: Record) -> Iterator[Answered]:
+    """Yield what the client answered to requests of the server; nine rules ask for it."""
+    return iter(record.transcript.once(questions, lambda: [*_answered(record)]))
+
+
+def _answered(record: Record) -> Iterator[Answered]:
     for entry, message in record.messages():
         if message.answers is not None and message.method is not None:
             asked = next(a for a in record.transcript.session.asked if a.line == message.answers)

@@ -21,6 +21,11 @@ ANY = "*"
 BEYOND = {"results", "task"}
 """Members of steps that one process cannot take: it knows no results of another one."""
 
+EACH = "*"
+"""Stands for each tool of the client's list, which another process does not know."""
+
+PAIRS = "{pairs}"
+
 OWN = ("answer", "end")
 """Steps that send no request; their names stand in place of a method."""
 
@@ -68,11 +73,12 @@ def arguments(step: dict[str, Any]) -> dict[str, Any]:
 
 
 def filled(command: Sequence[str], step: dict[str, Any], reply: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words of a command for a step; the word ``{pairs}`` becomes one for each argument.
+    """Yield the words of a command for a step.
 
     ``{tool}``, ``{prompt}``, ``{uri}`` and ``{level}`` are what the step names, ``{arguments}`` is
-    a JSON object, ``{pairs}`` are ``name=value``, and ``{method}`` is the request. ``{action}`` and
-    ``{content}``, a JSON object, are what ``reply`` has: the step that says how to answer.
+    a JSON object, and ``{method}`` is the request. A word with ``{pairs}`` is repeated for each
+    argument, as ``name=value``. ``{action}`` and ``{content}``, a JSON object, are what ``reply``
+    has: the step that says how to answer.
     """
     given = arguments(step)
     texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()}
@@ -88,8 +94,8 @@ def filled(command: Sequence[str], step: dict[str, Any], reply: Mapping[str, Any
         "{content}": json.dumps(reply.get("content", {})),
     }
     for word in command:
-        if word == "{pairs}":
-            yield from (f"{name}={value}" for name, value in texts.items())
+        if PAIRS in word:
+            yield from (word.replace(PAIRS, f"{name}={value}") for name, value in texts.items())
             continue
         for name, value in known.items():
             word = word.replace(name, value) if name in word else word  # noqa: PLW2901
@@ -105,6 +111,11 @@ def commands(words: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
+def _end(status: int) -> str:
+    """Return how a command ended."""
+    return f"exit status {status}" if status > 0 else f"signal {-status}"
+
+
 def main() -> int:
     """Take the steps; return the status of the first command that failed, and may not."""
     known, reply = commands(sys.argv[1:]), dict[str, Any]()
@@ -115,11 +126,12 @@ def main() -> int:
         running = []
         for one in flat([step]):
             command = known.get(key(one), known.get(ANY, []) if method(one) else [])
-            if command and not one.keys() & BEYOND:
+            if command and not one.keys() & BEYOND and one.get("call") != EACH:
                 running.append((one, subprocess.Popen([*filled(command, one, reply)])))
         for one, process in running:
             status = process.wait()
             if status and not one.get("fails"):
+                sys.stderr.write(f"the command of {key(one)} ended with {_end(status)}\n")
                 return status if status > 0 else 128 - status
     return 0
 

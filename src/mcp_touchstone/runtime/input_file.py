@@ -162,7 +162,7 @@ def parsed(text: str, where: str, cure: str, *, is_line: bool = False) -> Any:
     if beyond:
         _refuse(where, cure)
     try:
-        value = json.loads(text, parse_int=_whole)
+        value = _READER.decode(text)
     except json.JSONDecodeError as error:
         place = f"{error.colno}" if is_line else f"{error.lineno}:{error.colno}"
         raise InputError(f"{where}:{place}: invalid JSON: {error.msg}; {cure}") from None
@@ -205,6 +205,9 @@ def _decoded(data: bytes, where: str) -> str:
 
 def _whole(digits: str) -> float:
     return int(digits) if len(digits) <= _DIGITS else math.inf
+
+
+_READER: Final = json.JSONDecoder(parse_int=_whole)
 
 
 def _check(value: Any, where: str, cure: str) -> None:

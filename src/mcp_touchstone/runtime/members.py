@@ -54,6 +54,8 @@ class Members:
         value = self.value.get(name)
         if value is None and default is not None:
             return default
+        if type(value) is kind:  # nearly always: the words for the message take longer
+            return value
         return _typed(value, kind, f"{self.where}: {name}")
 
     def number(self, name: str, kind: type[N], default: N | None = None) -> N:

@@ -69,6 +69,7 @@ CURE: Final = "name a recording of `mcp-touchstone tap`"
 
 _HEADS: Final = {True: re.compile("[^ :]+( |$)"), False: re.compile("[1-9][0-9][0-9]( |$)")}
 """Beginning of the head of a request, and of a response."""
+_SIDES: Final = frozenset(map(str, Side))
 _NO_BYTE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that ``surrogateescape`` does not write."""
 
@@ -389,7 +390,7 @@ def kept(raw: bytes, path: Path) -> Recording:
 
 def _row(row: Members) -> Row:
     text, side = row.get("text", str), row.get("from", str)
-    if side not in [*Side]:
+    if side not in _SIDES:
         raise InputError(f"{row.where}: from must be one of {', '.join(Side)}")
     if _NO_BYTE.search(text):
         raise InputError(f"{row.where}: text has a surrogate that stands for no byte")

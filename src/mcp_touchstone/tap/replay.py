@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.connection.server_profile import LISTS, ServerProfile, Spoken
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.tap.recording import Recording, Row
+from mcp_touchstone.tap.recording import MOST_ROWS, Recording, Row
 from mcp_touchstone.transport.http_exchange import is_message
 from mcp_touchstone.transport.process import Ending, Step
 from mcp_touchstone.wire.events import Happened, Side
@@ -19,6 +20,7 @@ from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import (
     Kind,
     Line,
+    Reading,
     id_key,
     kind_of,
     object_in,
@@ -135,7 +137,8 @@ def replay(source: Recording, revision: str = "") -> Replay:
     label = source.path.stem
     exchanges: list[Exchange] = []
     server, client = (
-        Transcript(revision, lambda: now[0], label=label, exchanges=exchanges) for _ in range(2)
+        Transcript(revision, lambda: now[0], label=label, exchanges=exchanges, most=MOST_ROWS)
+        for _ in range(2)
     )
     found = Replay(source, revision, server, client)
     known: dict[int, Exchange] = {}
@@ -163,8 +166,8 @@ def replay(source: Recording, revision: str = "") -> Replay:
             client.happened(row.text)
             found.lines.append((len(client), row))
         else:
-            for part in _parts(row.line):
-                _said(found, Row(row.at, row.side, part))
+            for part, reading in _parts(row.line):
+                _said(found, row if part is row.line else replace(row, line=part), reading)
         if server.overflow or client.overflow or len(server) != len(client):
             break
     _know(found)
@@ -214,7 +217,7 @@ def _replay_http(
         if row.text:
             _happened(found, row, row.text)
     elif row.side is Side.CLIENT:
-        _said(found, row, _Sent(exchange))
+        _said(found, row, read(row.line), _Sent(exchange))
         exchange.line = exchange.line or len(found.client)
     else:
         again = row.event and row.event.id and delivered.get(row.event.id) == row.line.raw
@@ -226,15 +229,16 @@ def _replay_http(
 def _replay_answer(found: Replay, row: Row, exchange: Exchange, *, again: bool) -> None:
     """Read the body of a response, or an event of it."""
     origin = Origin(exchange, row.event and replace(row.event, data=None))
+    reading = read(row.line)
     if origin.event is not None:
         exchange.events.append(origin.event)
         if not row.line.raw or origin.event.name != "message" or again:
             return
-    elif not is_message(read(row.line).value, origin.refuses):
+    elif not is_message(reading.value, origin.refuses):
         exchange.body = row.line.raw
         return
     exchange.messages += 1
-    _said(found, row, origin)
+    _said(found, row, reading, origin)
 
 
 def _happened(found: Replay, row: Row, sentence: str) -> int:
@@ -245,16 +249,20 @@ def _happened(found: Replay, row: Row, sentence: str) -> int:
     return number
 
 
-def _parts(line: Line) -> list[Line]:
-    return [line] if read(line).readable else list(split_glued(line))
+def _parts(line: Line) -> Iterator[tuple[Line, Reading]]:
+    """Yield a line, or the messages in it, each with its JSON; each is read once."""
+    reading = read(line)
+    if reading.readable:
+        yield line, reading
+    else:
+        yield from ((part, read(part)) for part in split_glued(line))
 
 
-def _said(found: Replay, row: Row, origin: Origin | None = None) -> None:
+def _said(found: Replay, row: Row, reading: Reading, origin: Origin | None = None) -> None:
     """Record a line in both transcripts; rules count no silence, as the recording may just end."""
     sides = (found.server, found.client)
     here, there = sides if row.side is Side.SERVER else sides[::-1]
-    here.heard(row.line, origin)
-    reading = read(row.line)
+    here.heard_as(row.line, reading, origin)
     sent = reading.value if isinstance(reading.value, list) else [reading.value]
     malformed = bool(reading.faults) or any(kind_of(one) is Kind.ODD for one in sent)
     modern = rev.is_modern(found.revision)
@@ -291,6 +299,8 @@ def named_revision(source: Recording) -> str:
             if row.side is Side.SERVER:
                 if key in openings and agreed is None:
                     agreed = value_in(message, "result", "protocolVersion")
+                    if agreed in rev.ALL:
+                        return str(agreed)
             elif value_in(message, "method") == "initialize":
                 openings.add(key)
                 named.append(params.get("protocolVersion"))

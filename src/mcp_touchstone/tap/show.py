@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mcp_touchstone.report.text import cut, plural
 from mcp_touchstone.runtime.printable import safe
@@ -12,7 +12,7 @@ from mcp_touchstone.tap.judge import SIDES, breaches, trouble_of
 from mcp_touchstone.tap.recording import SUFFIX, Recording, Row, read_all
 from mcp_touchstone.tap.replay import Replay, replay
 from mcp_touchstone.wire.events import Side
-from mcp_touchstone.wire.framing import Kind, brief, id_key, kind_of, object_in, read, value_in
+from mcp_touchstone.wire.framing import Kind, brief, id_key, kind_of, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Asked
 from mcp_touchstone.wire.transcript import Transcript
 
@@ -120,13 +120,14 @@ def _lines(one: Replay, view: View) -> Iterator[Shown]:
     methods = dict(_methods(one))
     heads = _headers(one.source) if view.headers else {}
     for n, row in one.lines:
+        value = _value(one, n, row.side)
         yield Shown(
             f"{n or '':>5} {row.at:9.3f} {ARROWS[row.side]} ",
-            safe(_said(row)),
+            safe(_said(row, value)),
             answers.get(n, "") if n else "",
             tuple(notes.pop(n, ())) if n else (),
             heads.pop((row.exchange, row.side), ()),
-            methods.get(n, "") or str(value_in(read(row.line).value, "method") or ""),
+            methods.get(n, "") or str(value_in(value, "method") or ""),
         )
     rest = tuple(note for found in notes.values() for note in found)
     if rest:
@@ -241,11 +242,19 @@ def _unanswered(one: Replay) -> Iterator[tuple[str, Asked]]:
                 yield who, asked
 
 
-def _said(row: Row) -> str:
+def _value(one: Replay, n: int, side: Side) -> Any:
+    """Return the JSON of a line, as its transcript has it; None for a line without JSON."""
+    transcript = {Side.CLIENT: one.client, Side.SERVER: one.server}.get(side)
+    if transcript is None:
+        return None
+    entry = transcript[n]
+    return entry.reading.value if entry.reading is not None and not entry.spread else None
+
+
+def _said(row: Row, value: Any) -> str:
     """Return a line in short: a request by method and parameters, an answer by its id."""
     if row.side in {Side.EVENT, Side.STDERR}:
         return row.text
-    value = read(row.line).value
     kind = kind_of(value)
     if kind in {Kind.REQUEST, Kind.NOTIFICATION}:
         return _asked(value)

@@ -126,6 +126,7 @@ class Transcript:
         allowance: the memory limit of all transcripts of the run together.
         slip: the fault of each message of the server, in spite of which they are read.
         exchanges: the HTTP exchanges, in the order of their beginnings; empty on stdio.
+        most: greatest number of lines of a recording; 0 for the limits of a live connection.
     """
 
     revision: str
@@ -145,6 +146,7 @@ class Transcript:
     allowance: Allowance = field(default_factory=Allowance)
     slip: Slip | None = None
     exchanges: list[Exchange] = field(default_factory=list)
+    most: int = 0
     _entries: list[Entry] = field(default_factory=list)
     _repaired: dict[int, Entry] = field(default_factory=dict)
     """Number of a line -> the line as it was meant; it was recorded before its fault was known."""
@@ -245,7 +247,10 @@ class Transcript:
 
     def heard(self, line: Line, origin: Origin | None = None) -> None:
         """Record a line of the server, or the message in an HTTP response."""
-        reading = read(line)
+        self.heard_as(line, read(line), origin)
+
+    def heard_as(self, line: Line, reading: Reading, origin: Origin | None = None) -> None:
+        """Do the same for a line that was read before."""
         if origin is not None or Fault.NOT_JSON not in reading.faults:
             self._take(line, reading, origin)
             return
@@ -300,7 +305,8 @@ class Transcript:
 
     @property
     def _most_entries(self) -> int:
-        return ENTRIES_LIMIT if self._answers else min(SILENT_LIMIT, ENTRIES_LIMIT)
+        live = ENTRIES_LIMIT if self._answers else min(SILENT_LIMIT, ENTRIES_LIMIT)
+        return self.most or live
 
     def took(self, exchange: Exchange) -> None:
         """Count what is kept of an exchange beside its messages, after its end."""
