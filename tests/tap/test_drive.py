@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.cli import main
-from mcp_touchstone.parts.scenarios import scenarios
+from mcp_touchstone.parts.scenarios import find, scenarios
 from mcp_touchstone.results import sdk_faults
+from mcp_touchstone.results.played import PlayedScenario, ScenarioOutcome
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime import interrupts
-from mcp_touchstone.tap import check, drive
+from mcp_touchstone.tap import check, course, drive, recording
+from mcp_touchstone.tap.recording import Recorder
 from mcp_touchstone.target.target import Target
+from mcp_touchstone.wire.events import Happened
 from tests.cases import cases
 from tests.mutants.clients import http_client
 from tests.mutants.clients.judged import over_http
@@ -443,6 +446,27 @@ def test_a_client_that_does_not_end_is_ended(
     assert client(tmp_path, GOOD + "server.wait()", "--timeout", "4") == 2
 
     assert "did not end within 4 s" in capsys.readouterr().out
+
+
+@cases(
+    (["server", "request", "document", "metadata", "register", "request"], "nobody opened"),
+    (["server", "request", "metadata"], "nobody opened"),
+    (["metadata", "register", "authorize", "request"], "used no code"),
+    (["metadata", "register", "authorize", "token", "request"], ""),
+    (["server", "request", "document"], ""),
+)
+def test_a_client_that_waits_for_a_login_is_named(places: list[str], waits: str) -> None:
+    recorder = Recorder(None, {"url": "http://127.0.0.1:1/mcp", "scenario": "auth"}, {})
+    for place in places:
+        recorder.event(f"{Happened.AUTHORIZATION}{place} {{}}")
+    talk = recording.kept(bytes(recorder.kept), Path("auth-1.jsonl"))
+
+    came = course.outcome(PlayedScenario("auth"), find("auth"), None, [talk], 5)
+
+    assert came.outcome is ScenarioOutcome.UNENDED
+    assert came.why.startswith("the client did not end within 5 s")
+    assert waits in came.why
+    assert (": " in came.why) is bool(waits)
 
 
 @cases("server.kill()\nserver.wait()\n", "server.terminate()\nserver.wait()\n")

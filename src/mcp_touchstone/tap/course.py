@@ -20,6 +20,17 @@ OPENING: Final = {"initialize", "server/discover", "ping"}
 OURS: Final = {"server", "request"}
 """What our server notes of authorization with every client."""
 
+BEFORE: Final = {*OURS, "document"}
+"""What is noted before a client knows an issuer, and for each of its requests."""
+
+_UNVISITED: Final = "it found the issuer, and nobody opened an authorization URL"
+LOGIN: Final = {
+    "metadata": _UNVISITED,
+    "register": _UNVISITED,
+    "authorize": "it used no code of the last authorization response",
+}
+"""The last that our issuer saw of a client that did not end -> what it may wait for."""
+
 
 def end(status: int | None) -> str:
     """Return the event of the end of a client with an exit status; None if it was cut off.
@@ -63,6 +74,9 @@ def outcome(
     what, why = ScenarioOutcome.JUDGED, ""
     if status is None:
         what, why = ScenarioOutcome.UNENDED, f"the client did not end within {limit:g} s"
+        seen = [place for talk in spoke for place in _places(talk) if place not in BEFORE]
+        waits = LOGIN.get(seen[-1], "") if seen else ""
+        why += f": {waits}" if waits else ""
     elif status < 0:
         what, why = ScenarioOutcome.CRASHED, f"the client was ended by {signal_name(-status)}"
     elif not spoke:
@@ -86,9 +100,14 @@ def _took_all(part: type[Part], said: Sequence[str]) -> bool:
 
 def goes_on(one: Recording) -> bool:
     """Whether a client called a tool, or looked for a token."""
-    asked = (row.text for row in one.rows if row.happened is Happened.AUTHORIZATION)
-    places = {text.removeprefix(Happened.AUTHORIZATION).partition(" ")[0] for text in asked}
-    return bool(places - OURS) or "tools/call" in methods(one)
+    return bool({*_places(one)} - OURS) or "tools/call" in methods(one)
+
+
+def _places(one: Recording) -> Iterator[str]:
+    """Yield what our server and its issuer noted of authorization: the first word of each."""
+    for row in one.rows:
+        if row.happened is Happened.AUTHORIZATION:
+            yield row.text.removeprefix(Happened.AUTHORIZATION).partition(" ")[0]
 
 
 def _messages(one: Recording) -> Iterator[Any]:
