@@ -110,6 +110,9 @@ PATIENCE = 5.0
 REJECTED = -1
 """Code of the error of a user who rejected a sample."""
 
+REFUSALS = {"decline", "cancel"}
+"""Answers of a user who gave nothing to an elicitation."""
+
 OWN = {
     "roots/list": "roots",
     "sampling/createMessage": "sampling",
@@ -206,7 +209,9 @@ def answers_only_what_it_declared(record: Record) -> Iterator[Seen]:
         actual = f"a result of {method}, without the capability {own}"
         expected = f"the capability {own}, or an error"
         passed = own in can or not fulfilled
-        yield Seen("client-capability-declared", passed, entry.n, expected, actual)
+        action = object_in(answer, "result").get("action")
+        mild = Breach.WARN if own == "elicitation" and action in REFUSALS else None
+        yield Seen("client-capability-declared", passed, entry.n, expected, actual, mild=mild)
         modes = {"form", "url"} & object_in(can, "elicitation").keys() or {"form"}
         mode = params.get("mode", "form")
         if own == "elicitation" and own in can and mode not in modes:

@@ -142,6 +142,20 @@ def test_a_client_that_is_silent_or_answers_a_ping_with_more_gets_a_warning(
     assert found["client-ping-answered"] is Outcome.WARN
 
 
+@cases(("cancel", Outcome.WARN), ("accept", Outcome.FAIL))
+def test_a_client_that_cancels_what_it_did_not_declare_gets_a_warning(
+    tmp_path: Path, action: str, outcome: Outcome
+) -> None:
+    def said(message: Json) -> Out:
+        elicited = "action" in message.get("result", {})
+        return {**message, "result": {"action": action}} if elicited else message
+
+    can = {"roots": {}, "sampling": {}}
+    found = outcomes(Mutant("", "questions", can=can, change=said), tmp_path)
+
+    assert found["client-capability-declared"] is outcome
+
+
 def test_an_elicitation_capability_without_a_mode_is_one_with_forms(tmp_path: Path) -> None:
     can = {"roots": {}, "sampling": {}, "elicitation": {"applyDefaults": True}}
     no_url = refuses("url", {"code": -32602, "message": "no URLs"})

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from textwrap import indent
@@ -538,7 +539,9 @@ def test_advisories_on_the_sdk_of_a_client_are_listed(
     words = ["--scenario", "tools_call", "--advisories"]
     assert main(["client", *words, "--", *command]) == 0
 
-    assert "not tested GHSA-rwrf-2pqf-9j8j: use mcp 1.30.0" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "not tested GHSA-rwrf-2pqf-9j8j: use mcp 1.30.0" in shown
+    assert re.search(r"^  sdk +mcp 1\.29\.1: none of its releases was", shown, re.MULTILINE)
 
 
 def test_a_client_of_unknown_packages_is_said_to_be_one(
@@ -546,7 +549,9 @@ def test_a_client_of_unknown_packages_is_said_to_be_one(
 ) -> None:
     assert client(tmp_path, GOOD + CLOSE, "--advisories") == 0
 
-    assert "its own packages are unknown" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "its own packages are unknown" in shown
+    assert re.search(r"^  sdk +unknown: its faults count as yours$", shown, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("info", "outcome"), [('"clientInfo": info', "pass"), ("", "warn")])

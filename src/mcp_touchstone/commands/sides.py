@@ -339,7 +339,7 @@ class _Gate:
         )
         if not settings.quiet:
             terminal.say(("mcp-touchstone ", "bold"), __version__, "  judges  ", head)
-            terminal.name(run.subject)
+            terminal.name(run.subject, ran=self._side == "client" and bool(run.scenarios))
         return conclude(run, settings, terminal, self._write, renewal, self._old)
 
 

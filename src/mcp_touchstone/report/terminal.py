@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.sdk import SdkIdentity
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.report.progress import Heartbeat, Progress
 from mcp_touchstone.report.sections import report
@@ -71,11 +72,25 @@ class Terminal(Sheet):
             lines = map(safe, text.splitlines())
             self._status.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"))
 
-    def name(self, subject: Subject) -> None:
-        """Print the name of the judged side of recorded conversations, and its revisions."""
+    def name(self, subject: Subject, *, ran: bool) -> None:
+        """Print the name of the judged side of recorded conversations, and its revisions.
+
+        Args:
+            ran: whether we ran it, so that we looked for its SDK.
+        """
         if subject.revisions:
             self.row(subject.kind, subject.name)
+            if ran:
+                self._name_sdk(subject.sdk, subject.kind)
             self.row("speaks", ", ".join(subject.revisions))
+
+    def _name_sdk(self, sdk: SdkIdentity, side: str) -> None:
+        """Print what a server or a client is built on, and whether its faults count."""
+        declare = f"; {DECLARE}" if side == "server" else ""
+        yours = "" if sdk.sdks else f": its faults count as yours{declare}"
+        if sdk.sdks and not any(judged(one, releases(side=side)) for one in sdk.sdks):
+            yours = ": none of its releases was judged, so its faults count as yours"
+        self.row("sdk", f"{sdk}{yours}")
 
     def introduce(self, profile: ServerProfile) -> None:
         """Print the name of the server and the revisions it supports."""
@@ -83,10 +98,7 @@ class Terminal(Sheet):
             return
         self.row("server", profile.name or NAMELESS)
         if not profile.sdk.needless:
-            yours = "" if profile.sdk.sdks else f": its faults count as yours; {DECLARE}"
-            if profile.sdk.sdks and not any(judged(sdk, releases()) for sdk in profile.sdk.sdks):
-                yours = ": none of its releases was judged, so its faults count as yours"
-            self.row("sdk", f"{profile.sdk}{yours}")
+            self._name_sdk(profile.sdk, "server")
         more = "" if profile.asked == rev.ALL else " (others not tried)"
         self.row("supports", ", ".join(profile.spoken) + more)
         silent = [revision for revision in profile.asked if revision not in profile.spoken]
