@@ -24,12 +24,16 @@ EXPECTED = {
 }
 """Clause, which ends with the name of a comparison -> what is expected there."""
 
+PLACE = "/.well-known/oauth-protected-resource/mcp"
+"""Of the metadata, for a client that looks there before it asks our server."""
+
 parts.protected(
     "auth-dpop",
     official="auth/dpop",
     about="Ask for a token that is bound to a key, and for a proof with each request; the token is "
     "renewed once.",
     draft="dpop",
+    place=PLACE,
     proofs=parts.PROOFS,
     then=parts.FORGETS,
 )
@@ -38,6 +42,7 @@ parts.protected(
     official="auth/dpop-nonce",
     about="Ask for a token that is bound to a key, and for proofs with a nonce of each server.",
     draft="dpop",
+    place=PLACE,
     proofs=parts.NONCES,
 )
 

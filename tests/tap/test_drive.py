@@ -128,6 +128,14 @@ def test_a_client_without_authorization_breaks_no_rule_about_it(tmp_path: Path) 
     assert about == {"unseen"}
 
 
+@cases("auth-dpop", "auth-dpop-nonce", "auth-enterprise")
+def test_a_client_finds_the_metadata_before_it_asks(scenario: str) -> None:
+    protection = find(scenario).protection
+
+    assert protection is not None
+    assert protection.place == "/.well-known/oauth-protected-resource/mcp"
+
+
 def test_tokens_are_for_http_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert client(tmp_path, GOOD, scenario="auth") == 2
 

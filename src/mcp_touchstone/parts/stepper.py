@@ -18,7 +18,7 @@ STEP = "--step"
 ANY = "*"
 """Stands for each method that has no command of its own."""
 
-BEYOND = {"results", "task"}
+BEYOND = {"results", "task", "loaded"}
 """Members of steps that one process cannot take: it knows no results of another one."""
 
 EACH = "*"
@@ -26,8 +26,11 @@ EACH = "*"
 
 PAIRS = "{pairs}"
 
-OWN = ("answer", "end")
-"""Steps that send no request; their names stand in place of a method."""
+OWN = ("answer", "end", "load")
+"""Steps that send no request, or several; their names stand in place of a method."""
+
+URIS = ("read", "load", "subscribe", "unsubscribe")
+"""Steps that name a URI."""
 
 CONNECT: tuple[dict[str, Any], ...] = ({"list": "tools"},)
 """Taken where a scenario has no steps: a client that does one thing a process connects for it."""
@@ -82,7 +85,7 @@ def filled(command: Sequence[str], step: dict[str, Any], reply: Mapping[str, Any
     """
     given = arguments(step)
     texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()}
-    uri = next((step[name] for name in ("read", "subscribe", "unsubscribe") if name in step), "")
+    uri = next((step[name] for name in URIS if name in step), "")
     known = {
         "{tool}": step.get("call", ""),
         "{prompt}": step.get("prompt") or step.get("complete", ""),

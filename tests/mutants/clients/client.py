@@ -4,6 +4,7 @@ A mutant changes what it writes: ``change`` gets each message and returns what i
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import select
@@ -74,7 +75,10 @@ class Mutant:
             fallback to the error -32601; "skips" an empty cursor; "stops" at the first page;
             "repeats" the last one; "caches" the first list; "crosses" the results of two calls;
             "hurries" with the second one of two calls;
-            "stays" without a server that exited; is "deaf" to its standard error.
+            "stays" without a server that exited; is "deaf" to its standard error. With skills it
+            "prefetches"; reads "directories"; is "listless" and loads listed ones only; and
+            believes what is wrong in a "digest", a "size", a "frontmatter" or an entry that is
+            "bare".
         last: bytes that it writes before the end.
         event: an event before the end of its input.
         fails: whether it fails at a message of the server.
@@ -117,6 +121,8 @@ class Client:
         self._tools: list[str] = []
         self._results: list[str] = []
         self._schemas: Json = {}
+        self._skills: dict[str, Json] = {}
+        self._loaded: list[str] = []
         self._modern = find(mutant.scenario).modern
 
     def run(self) -> None:
@@ -178,6 +184,7 @@ class Client:
             result = self._request(stepper.method(step), cursor).get("result", {})
             self._fetch(json.dumps(result))
             self._tools += [tool["name"] for tool in result.get("tools", [])]
+            self._skills |= {skill["uri"]: skill for skill in result.get("skills", [])}
             self._schemas |= {one["name"]: one["inputSchema"] for one in result.get("tools", [])}
             if "nextCursor" not in result and cursor and "repeats" in self._habits:
                 self._request("tools/list", cursor)
@@ -194,6 +201,8 @@ class Client:
         if "results" in step:
             order = reversed if "crosses" in self._habits else list
             given = {"results": [*order(self._results)]}
+        if "loaded" in step:
+            given = {"texts": self._loaded}
         params: Json = {"name": step["call"], "arguments": given}
         if step.get("task"):
             params["task"] = {}
@@ -216,6 +225,8 @@ class Client:
         """Take a step that is no call."""
         if "together" in step:
             self._together(step["together"])
+        elif "load" in step:
+            self._load(step["load"])
         elif "hand_on" in step:
             schema = self._schemas[step["hand_on"]]
             self._request("tools/call", {"name": step["to"], "arguments": {"schema": schema}})
@@ -228,6 +239,31 @@ class Client:
                 self._say({"id": self._next(), "method": "subscriptions/listen", "params": params})
         else:
             self._request(stepper.method(step), _params(step))
+
+    def _load(self, uri: str) -> None:
+        """Load a skill, if it is as its entry says."""
+        if "prefetches" in self._habits:
+            for one in self._skills.values():
+                self._request("resources/read", {"uri": one["uri"]})
+        if "directories" in self._habits:
+            self._request("resources/directory/read", {"uri": uri.removesuffix("/SKILL.md")})
+        skill = self._skills.get(uri)
+        if skill is None and "listless" not in self._habits:
+            skill = self._request("skills/get", {"uri": uri})["result"]["skill"]
+        if skill is None or ("resources" not in skill and "bare" not in self._habits):
+            return
+        (content,) = self._request("resources/read", {"uri": uri})["result"]["contents"]
+        raw = content["text"].encode()
+        of = next((one for one in skill.get("resources", ()) if one["uri"] == uri), None)
+        digest = f"sha256:{hashlib.sha256(raw).hexdigest()}"
+        wrong = {
+            "digest": of is not None and of["digest"] != digest,
+            "size": of is not None and of["size"] != len(raw),
+            "frontmatter": f"description: {skill['frontmatter']['description']}\n".encode()
+            not in raw,
+        }
+        if not any(found and name not in self._habits for name, found in wrong.items()):
+            self._loaded.append(content["text"])
 
     def _together(self, steps: list[Json]) -> None:
         """Call several tools, and read the answers by their ids."""

@@ -100,6 +100,13 @@ MUTANTS: Final = [
     ),
     Mutant("client-closes-input-first", event=Happened.SIGNALLED + "SIGTERM"),
     Mutant("client-answers-by-id", "order", habits="crosses"),
+    Mutant("client-skills-no-prefetch", "skills", habits="prefetches"),
+    Mutant("client-skills-digest", "skills", habits="digest"),
+    Mutant("client-skills-size", "skills", habits="size"),
+    Mutant("client-skills-frontmatter", "skills", habits="frontmatter"),
+    Mutant("client-skills-invalid-entry", "skills", habits="bare"),
+    Mutant("client-skills-by-uri", "skills", habits="listless"),
+    Mutant("client-skills-directory", "skills", habits="directories"),
     Mutant("client-only-messages", change=at("tools/list", lambda m: [b"hello\n", m])),
     Mutant(
         "client-no-embedded-newlines",
