@@ -493,9 +493,11 @@ PRINTERS: Final[dict[str, set[str]]] = {
     "pytest_plugin.collect": {"terminalreporter.section", "terminalreporter.write"},
     "cli": {"sys.stdout", "sys.stderr"},
     "server": {"sys.stdout"},
+    "parts.stepper": {"sys.stderr"},
 }
 """Module -> what it prints with. The first three escape each line. ``cli`` flushes and closes the
-streams, and ``server`` writes the help of our own server."""
+streams, and ``server`` writes the help of our own server. The standard error of ``parts.stepper``
+is that of a client, which is escaped when it is shown."""
 
 PRINTING: Final = re.compile(
     r"print|pprint|sys\.(__)?std(out|err)(__)?|(self\.)?_?console\.(print|log|out)"

@@ -27,6 +27,7 @@ FOREIGN = frozenset(
         r"\S+",
         """
         --ff --lf --junitxml --nthreads --build-arg --init --rm --user --cli --portable --only
+        --arg --http-url --log-level --method --prompts --target
         --requirements --allow --api-key --busy --confirm-writes --deny --deny-write --deprecated
         --feature --http-name --http-token --log-format --read-only --root --stdio --token
         --verbose-log
