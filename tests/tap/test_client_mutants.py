@@ -150,7 +150,7 @@ def test_a_client_that_cancels_what_it_did_not_declare_gets_a_warning(
         elicited = "action" in message.get("result", {})
         return {**message, "result": {"action": action}} if elicited else message
 
-    can = {"roots": {}, "sampling": {}}
+    can: Json = {"roots": {}, "sampling": {}}
     found = outcomes(Mutant("", "questions", can=can, change=said), tmp_path)
 
     assert found["client-capability-declared"] is outcome
