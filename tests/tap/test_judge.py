@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mcp_touchstone.catalog.loader import CLIENTS, load
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.tap import recording
@@ -297,6 +298,36 @@ def test_who_saw_no_challenge_has_no_url_of_its_metadata(
 
     (found,) = (v for v in run.verdicts if v.clause.id == "client-auth-metadata-url")
     assert found.outcome.value == outcome
+
+
+@cases(
+    ("auth-known", [False]),
+    ("auth-pre-registered", [False]),
+    ("auth-enterprise", []),
+    ("auth-machine", []),
+)
+def test_a_client_id_that_was_given_for_another_grant_need_not_be_used(
+    tmp_path: Path, scenario: str, passed: list[bool]
+) -> None:
+    about = {"url": "http://127.0.0.1:1/mcp", "scenario": scenario, "revision": "2026-07-28"}
+    recorder = Recorder(tmp_path / "1.jsonl", about, {})
+    offers = {"resource": "http://127.0.0.1:1/mcp", "place": "", "scope": "", "more": ""}
+    given = {"client_id": "given", "documents": False, "stranger": False}
+    asked = {"known": True, "registered": True, "state": True, "challenge": "S256"}
+    facts = {
+        "server": {**offers, **given, "foreign": False, "defaults": False},
+        "authorize": {**asked, "client_id": "another"},
+    }
+    for place, said in facts.items():
+        recorder.event(f"{Happened.AUTHORIZATION}{place} {json.dumps(said)}")
+    recorder.close()
+    (source,) = recording.read_all(tmp_path)
+
+    record = replay(source, "2026-07-28").client_record()
+
+    name = "client-auth-pre-registered"
+    (rule,) = (r for r in load(CLIENTS).ambients if any(c.id == name for c in r.clauses))
+    assert [one.passed for one in rule.watch(record) if one.clause == name] == passed
 
 
 def test_reports_of_one_side_only_are_json(
