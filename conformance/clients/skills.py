@@ -25,7 +25,10 @@ HELD = {
 }
 """Clause -> the skill that it forbids to use."""
 
-LISTED = (GOOD, NEVER, *HELD.values())
+BARE = HELD["client-skills-invalid-entry"]
+LISTED = (GOOD, NEVER, *(name for name in HELD.values() if name != BARE))
+"""Those of the list; a client may refuse one that has an invalid entry as a whole."""
+
 NOTES = "skill://good/notes.md"
 TELL = "tell"
 """The tool to which the texts of the skills go back."""
@@ -57,10 +60,10 @@ def entry(name: str) -> parts.Json:
         "frontmatter": {"name": name, "description": f"How to be {other}."},
     }
     files = [file, *(more if name == GOOD else ())]
-    return made if name == "bare" else {**made, "resources": files}
+    return made if name == BARE else {**made, "resources": files}
 
 
-FILES = {uri(name): text(name) for name in (*LISTED, HIDDEN)} | {NOTES: "Notes."}
+FILES = {uri(name): text(name) for name in (*LISTED, BARE, HIDDEN)} | {NOTES: "Notes."}
 
 
 @parts.scenario("skills", official="")

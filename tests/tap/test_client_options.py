@@ -21,6 +21,7 @@ from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.tap import check, client_process, show
 from mcp_touchstone.tap.client_process import STARTS
 from mcp_touchstone.tap.stage import Stage
+from mcp_touchstone.target import values
 from mcp_touchstone.target.target import Target
 from tests.cases import cases
 from tests.mutants.clients import http_client
@@ -509,6 +510,11 @@ def test_the_words_of_a_step_are_filled() -> None:
         'accept {"name": "Ada"}',
     ]
     assert [*stepper.filled(["{action} {content}"], step, {})] == ["cancel {}"]
+
+
+@cases("tools/call", *stepper.OWN)
+def test_a_command_is_for_the_step_before_it(name: str) -> None:
+    assert values.step(f"{name}=client {{uri}}") == (name, "client {uri}")
 
 
 def test_an_option_is_repeated_for_each_argument() -> None:

@@ -107,8 +107,8 @@ def variable(text: str) -> tuple[str, str]:
 
 
 def step(text: str) -> tuple[str, str]:
-    """Read ``METHOD=COMMAND``, or a command for all other methods; two steps have no method."""
-    found = re.fullmatch(r"([a-z]+(?:/[A-Za-z]+)+|answer|end)=(.*)", text, re.DOTALL)
+    """Read ``METHOD=COMMAND``, or a command for all other methods; some steps have no method."""
+    found = re.fullmatch(r"([a-z]+(?:/[A-Za-z]+)+|answer|end|load)=(.*)", text, re.DOTALL)
     method, command = found.groups() if found else ("*", text)
     try:
         words = shlex.split(command)
