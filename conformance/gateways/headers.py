@@ -46,7 +46,7 @@ def calls_with_headers(talk: gateways.ExchangeTalk) -> None:
             client = talk.another(token)
             talk.pages(f"tools-{client}", "tools/list", "tools", client)
             talk.call(f"echo-{client}", "echo", client, text=f"of-{client}", mark=MARK)
-    http = talk.http
+    http = talk.http()
     if http.local:
         answer = http.first_request({"Origin": FOREIGN})
         talk.facts["origin"] = answer.line, answer.reply.result is not None, str(answer)

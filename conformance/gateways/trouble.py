@@ -192,8 +192,8 @@ def _said(step: gateways.ExchangeStep) -> str:
     return step.why or brief(step.value)
 
 
-@ambient("gateway-leave-told", "gateway-leave-others", of="leave")
-def tells_the_server_that_a_client_left(pair: gateways.Pair) -> Iterator[Seen]:
+@ambient("gateway-leave-cancels", "gateway-leave-others", of="leave")
+def cancels_the_call_of_a_client_that_left(pair: gateways.Pair) -> Iterator[Seen]:
     """The call of a client that left is cancelled; the other client is served."""
     if len(pair.through.clients) <= 1:
         return
@@ -204,7 +204,7 @@ def tells_the_server_that_a_client_left(pair: gateways.Pair) -> Iterator[Seen]:
         actual = f"{gateways.Fate.LOST}: the server goes on, and nobody waits"
         where = (call[0], call[1].n)
         yield pair.behind_at(
-            "gateway-leave-told", cancelled, where, "a cancellation, or an end", actual
+            "gateway-leave-cancels", cancelled, where, "a cancellation, or an end", actual
         )
 
 

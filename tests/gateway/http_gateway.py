@@ -101,6 +101,27 @@ class Cache(Gateway):
         self.answer(200, json.dumps({**found, "id": self.asked["id"]}).encode())
 
 
+class Revives(Gateway):
+    """Serves a session that was deleted by another one of the server."""
+
+    known: ClassVar[list[str]] = []
+    deleted: ClassVar[set[str]] = set()
+
+    def change(self) -> None:
+        """Replace the session."""
+        super().change()
+        if self.headers[SESSION] in self.deleted:
+            self.put(SESSION, self.known[0])
+        elif self.command == "DELETE":
+            self.deleted.add(self.headers[SESSION])
+
+    def shown(self, name: str, value: str) -> str:
+        """Note the session."""
+        if name.lower() == SESSION.lower() and value not in self.known:
+            self.known.append(value)
+        return super().shown(name, value)
+
+
 class Follows(Gateway):
     """Follows redirects with its own token."""
 
@@ -170,6 +191,7 @@ FAULTS: dict[str, type[Gateway]] = {
     "web": Web,
     "cache": Cache,
     "follows": Follows,
+    "revives": Revives,
     "no-comments": Reader,
     "no-resuming": Once,
 }

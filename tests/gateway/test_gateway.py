@@ -128,6 +128,7 @@ HEADERS = {
     "gateway-users-list": ("cache", LEGACY),
     "gateway-cache-private": ("cache", MODERN),
     "gateway-redirect-credentials": ("follows", LEGACY),
+    "gateway-sessions-ended": ("revives", LEGACY),
     "gateway-streams-comments": ("no-comments", LEGACY),
     "gateway-streams-resumed": ("no-resuming", LEGACY),
     "gateway-header-version": ("leave-MCP-Protocol-Version", LEGACY),
@@ -166,7 +167,7 @@ ONCE = {
 TROUBLE_AT_TIMES = {
     *("gateway-servers-listed", "gateway-servers-routed", "gateway-servers-apart"),
     *("gateway-end-after", "gateway-restart-opened", "gateway-stop-server"),
-    *("gateway-session-list", "gateway-leave-told", "gateway-leave-others"),
+    *("gateway-session-list", "gateway-leave-cancels", "gateway-leave-others"),
 }
 """What needs several servers or clients, a gateway that goes on, or one that starts its server."""
 

@@ -45,10 +45,13 @@ TROUBLE = {
 
 CLIENTS = {
     "gateway-session-list": "crosses sessions",
-    "gateway-leave-told": "none",
+    "gateway-leave-cancels": "none",
     "gateway-leave-others": "ends-all {root}/gone",
 }
 """The same for the exchange in which a client leaves, behind a bridge."""
+
+SESSIONS = {"gateway-sessions-closed": "leaves", "gateway-streams-own": "others"}
+"""Clause -> the fault of a bridge that breaks it, and no other."""
 
 SERVERS = {
     "gateway-servers-listed": "lists-one",
@@ -94,11 +97,24 @@ def test_a_gateway_with_a_fault_breaks_its_rule_and_no_other(exchange: str, clau
 def test_a_gateway_whose_client_leaves_breaks_its_rule_and_no_other(
     exchange: str, clause: str
 ) -> None:
-    ours = (*FAULTY_BRIDGE, "forgets") if clause == "gateway-leave-told" else OURS
+    ours = (*FAULTY_BRIDGE, "forgets") if clause == "gateway-leave-cancels" else OURS
     run = judged((*ours, "bridge", "--port", "{port}", "--", *faulty(CLIENTS[clause])))
 
     assert exchange == "leave"
     assert list(broken(run)) == [clause]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("exchange", ["sessions"])
+@pytest.mark.parametrize("clause", SESSIONS)
+def test_a_gateway_that_mixes_sessions_breaks_its_rule_and_no_other(
+    exchange: str, clause: str
+) -> None:
+    words = (SESSIONS[clause], "bridge", "--port", "{port}", "--", "{server}")
+
+    assert exchange == "sessions"
+    assert list(broken(judged((*FAULTY_BRIDGE, *words)))) == [clause]
 
 
 @pytest.mark.usefixtures("bounded")
@@ -171,5 +187,12 @@ def test_what_other_servers_have_is_not_compared() -> None:
 def test_every_rule_has_a_faulty_gateway() -> None:
     ours = [one for of in TROUBLE.values() for one in of]
     rest = (getattr(test_gateway, n) for n in ("MEMBERS", "MESSAGES", "CLIENTS", "HEADERS"))
-    known = {*ours, *CLIENTS, *SERVERS, *test_gateway.STATELESS, *(c for of in rest for c in of)}
+    known = {
+        *ours,
+        *CLIENTS,
+        *SESSIONS,
+        *SERVERS,
+        *test_gateway.STATELESS,
+        *(c for of in rest for c in of),
+    }
     assert known == {clause.id for clause in load(GATEWAYS).catalogue}

@@ -483,14 +483,13 @@ class ExchangeTalk:
         """Whether the stateless era is spoken."""
         return self.first.modern
 
-    @property
-    def http(self) -> RawHttp:
-        """The endpoint of the gateway, for requests that no client sends.
+    def http(self, client: int = 0) -> RawHttp:
+        """Return the endpoint of the gateway, for requests that no client sends.
 
         Raises:
             LookupError: it is on stdio.
         """
-        return RawHttp(self.first)
+        return RawHttp(self.connections[client])
 
     @property
     def shares(self) -> bool:

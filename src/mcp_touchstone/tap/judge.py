@@ -90,9 +90,9 @@ def _replays(recordings: Sequence[Recording]) -> list[Replay]:
     shown = {one: source.scenario for one, source in zip(named, recordings, strict=True) if one}
     found = []
     for source, revision in zip(recordings, named, strict=True):
-        near = [one for one in shown if rev.is_modern(one) is rev.is_modern(source.told)]
-        other = max(near or shown, default="") if source.told and not revision else ""
-        found.append(replay(source, min(other, source.told) if near else other))
+        near = [one for one in shown if rev.is_modern(one) is rev.is_modern(source.offered)]
+        other = max(near or shown, default="") if source.offered and not revision else ""
+        found.append(replay(source, min(other, source.offered) if near else other))
         found[-1].named_in = shown.get(other, "")
     return found
 

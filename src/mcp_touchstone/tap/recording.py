@@ -315,8 +315,8 @@ class Recording:
         return str(self.about.get("scenario") or "")
 
     @property
-    def told(self) -> str:
-        """The revision that we told a client under test; empty for another one."""
+    def offered(self) -> str:
+        """The revision that our server offers a client under test; empty for another server."""
         found = self.about.get("revision")
         return str(found) if found in ALL else ""
 

@@ -130,10 +130,10 @@ def replay(source: Recording, revision: str = "") -> Replay:
     """Read a recording from both sides.
 
     Args:
-        revision: in which; empty for that which was agreed, or else named, or told to the client.
+        revision: in which; empty for that which was agreed, or else named, or offered to it.
     """
     now = [0.0]
-    revision = revision or named_revision(source) or source.told
+    revision = revision or named_revision(source) or source.offered
     label = source.path.stem
     exchanges: list[Exchange] = []
     server, client = (

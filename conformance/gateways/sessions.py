@@ -1,0 +1,64 @@
+"""gateways/sessions: a session that its client ends, and a stream that another client resumes."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from mcp_touchstone.suite import Seen, ambient, brief, gateways
+
+PATIENCE: Final = 2.0
+"""Seconds for the first message of a stream that is resumed."""
+
+
+@gateways.exchange("sessions")
+def ends_a_session(talk: gateways.ExchangeTalk) -> None:
+    """Resume a stream of the first client in the second one; end the session of that."""
+    if talk.modern or not talk.shares or not talk.http().local:
+        return
+    other = talk.another()
+    for client in (0, other):
+        params, token = talk.params("progress", mark=f"of-{client}"), f"of-{client}"
+        talk.ask(f"of-{client}", "tools/call", params, client, meta={"progressToken": token})
+        talk.settle(client)
+    http = talk.http(other)
+    streams = [
+        one for one in talk.first.transcript.exchanges if one.line == talk.steps["of-0"].line
+    ]
+    if ids := [event.id for one in streams for event in one.events if event.id]:
+        answer = http.get({"Last-Event-ID": ids[0]})
+        answer.wait_messages(PATIENCE)
+        talk.settle(other)
+        answer.close()
+        talk.facts["resumed"] = answer.line
+    if http.delete().status in gateways.SUCCESS:
+        talk.facts["closed"] = talk.is_cancelled("of-1")
+        params = talk.params("echo", text="after", mark="after")
+        after = http.post(talk.connections[other].build("tools/call", params))
+        talk.facts["after"] = after.reply.result, str(after)
+
+
+@ambient("gateway-sessions-ended", "gateway-sessions-closed", of="sessions")
+def ends_sessions(pair: gateways.Pair) -> Iterator[Seen]:
+    """A session that its client ended is over, at the gateway and at the server."""
+    if "closed" not in pair.through.facts:
+        return
+    result, answer = pair.through.facts["after"]
+    actual = f"{answer}: {brief(result)}" if result else answer
+    clause = "gateway-sessions-ended"
+    yield pair.seen(clause, "of-1", result is None, "no service after the end", actual)
+    first, second = (pair.through.call(f"of-{client}") for client in (0, 1))
+    if first is not None and second is not None and first[0] != second[0]:
+        spot, closed = (second[0], second[1].n), bool(pair.through.facts["closed"])
+        actual = f"{gateways.Fate.LOST}: the end of the session; that with the server goes on"
+        yield pair.behind_at("gateway-sessions-closed", closed, spot, "its end", actual)
+
+
+@ambient("gateway-streams-own", of="sessions")
+def resumes_streams_of_the_same_client(pair: gateways.Pair) -> Iterator[Seen]:
+    """An event id of another client leads to none of its messages."""
+    if "resumed" in pair.through.facts:
+        later = pair.through.clients[1].since(pair.through.facts["resumed"])
+        texts = (brief(message.value, 500) for entry in later for message in entry.messages)
+        foreign = [text for text in texts if "of-0" in text]
+        actual = f"{gateways.Fate.CROSSED}: {'; '.join(foreign[: gateways.SHOWN])}"
+        expected = "no message of the first client"
+        yield pair.seen("gateway-streams-own", "of-1", not foreign, expected, actual)
