@@ -4,7 +4,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from mcp_touchstone.suite import LISTS, Breach, Seen, ambient, brief, gateways, object_in, value_in
+from mcp_touchstone.suite import (
+    LISTS,
+    Breach,
+    Seen,
+    ambient,
+    brief,
+    catalogue,
+    gateways,
+    object_in,
+    value_in,
+)
 
 NEEDS: Final = {
     "prompts": "prompts",
@@ -58,70 +68,17 @@ def reads_everything(talk: gateways.ExchangeTalk) -> None:
     talk.ask("no-method", "com.example.upstream/unknown", {})
 
 
-def _items(*members: str) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (step, f"result.{member}.*.{one}") for step, (_, member) in LISTS.items() for one in members
-    )
-
-
-def _each(steps: tuple[str, ...], *paths: str) -> tuple[tuple[str, str], ...]:
-    return tuple((step, path) for step in steps for path in paths)
-
-
-_RESULTS: Final = (*TOOLS, "prompt", "read", "read-bytes", "complete")
-
-MEMBERS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
-    "gateway-opening-instructions": (("opening", "result.instructions"),),
-    "gateway-tools-text": _each(
-        ("tools",), *(f"result.tools.*.{one}" for one in ("name", "title", "description"))
-    ),
-    "gateway-tools-input-schema": (("tools", "result.tools.*.inputSchema"),),
-    "gateway-tools-output-schema": (("tools", "result.tools.*.outputSchema"),),
-    "gateway-tools-annotations": (("tools", "result.tools.*.annotations"),),
-    "gateway-prompts-text": _each(
-        ("prompts",), *(f"result.prompts.*.{one}" for one in ("name", "title", "description"))
-    ),
-    "gateway-prompts-arguments": (("prompts", "result.prompts.*.arguments"),),
-    "gateway-resources-text": _each(
-        ("resources",), *(f"result.resources.*.{one}" for one in ("name", "title", "description"))
-    ),
-    "gateway-templates-text": _each(
-        ("templates",),
-        *(f"result.resourceTemplates.*.{one}" for one in ("name", "title", "description")),
-    ),
-    "gateway-items-icons": _items("icons"),
-    "gateway-items-meta": _items("_meta"),
-    "gateway-resources-facts": _items("uri", "uriTemplate", "mimeType", "size", "annotations"),
-    "gateway-items-unknown": _items("*"),
-    "gateway-tools-listed": (("tools", "result.tools"),),
-    "gateway-prompts-listed": (("prompts", "result.prompts"),),
-    "gateway-resources-listed": (("resources", "result.resources"),),
-    "gateway-templates-listed": (("templates", "result.resourceTemplates"),),
-    "gateway-lists-caching": _each((*LISTS, "read"), "result.ttlMs", "result.cacheScope"),
-    "gateway-lists-meta": _each(tuple(LISTS), "result._meta", "result.x-upstream"),
-    "gateway-result-content-annotations": _each(TOOLS, "result.content.*.annotations"),
-    "gateway-result-content-meta": _each(
-        TOOLS,
-        "result.content.*._meta",
-        "result.content.*.x-upstream",
-        "result.content.*.resource._meta",
-        "result.content.*.resource.x-upstream",
-    ),
-    "gateway-result-content": _each(TOOLS, "result.content"),
-    "gateway-result-integers": (("everything", "result.structuredContent.large"),),
-    "gateway-result-structured": _each(TOOLS, "result.structuredContent"),
-    "gateway-result-error-flag": (("fail", "result.isError"),),
-    "gateway-result-meta": _each(_RESULTS, "result._meta"),
-    "gateway-result-unknown": _each(_RESULTS, "result.x-upstream"),
-    "gateway-prompt-messages": _each(("prompt",), "result.messages", "result.description"),
-    "gateway-resource-contents": _each(("read", "read-bytes"), "result.contents"),
-    "gateway-completion-values": (("complete", "result.completion"),),
-    "gateway-error-code": _each(ERRORS, "error.code"),
-    "gateway-error-message": _each(ERRORS, "error.message"),
-    "gateway-error-data": _each(ERRORS, "error.data"),
+MEMBERS: Final = {
+    clause.id: [
+        (step, path.split("."))
+        for one in clause.compares
+        for step in one.partition(": ")[0].split()
+        for path in [one.partition(": ")[2]]
+    ]
+    for clause in catalogue()
+    if clause.compares
 }
-"""Clause -> the steps, and the paths of the members in their answers. The first clause that names
-a place counts what differs there."""
+"""Clause -> the steps, and the paths of the members in their answers."""
 
 HARMLESS: Final = (("result", "isError"), ("result", "resultType"))
 """Members that may be left out, or written out, if they have their usual value."""
@@ -164,17 +121,24 @@ def _compared(pair: gateways.Pair) -> Iterator[str]:
 def passes_each_member_on(pair: gateways.Pair) -> Iterator[Seen]:
     """What the server says in a list, a result or an error arrives unchanged."""
     for name in _compared(pair):
-        rest = [one for one in pair.changes(name) if not _is_usual(one)]
+        places = [(c, path) for c, of in MEMBERS.items() for step, path in of if step == name]
+        found: dict[str, list[Any]] = {}
+        for one in pair.changes(name):
+            named = [place for place in places if gateways.fits(one.path, place[1])]
+            if named and not _is_usual(one):
+                found.setdefault(max(named, key=_exactness)[0], []).append(one)
         old = pair.direct.steps[name].value
-        for clause, places in MEMBERS.items():
-            patterns = [path.split(".") for step, path in places if step == name]
-            found = [one for one in rest if any(gateways.fits(one.path, p) for p in patterns)]
-            rest = [one for one in rest if one not in found]
-            if found or any(gateways.present(old, pattern) for pattern in patterns):
-                seen = pair.seen(
-                    clause, name, not found, "as the server says it", gateways.in_words(found)
-                )
+        for clause in dict.fromkeys(clause for clause, _ in places):
+            changed = found.get(clause, [])
+            if changed or any(gateways.present(old, path) for c, path in places if c == clause):
+                actual = gateways.in_words(changed)
+                seen = pair.seen(clause, name, not changed, "as the server says it", actual)
                 yield _weighed(pair, clause, name, seen)
+
+
+def _exactness(place: tuple[str, list[str]]) -> tuple[int, int]:
+    """Return how exact a path is: the clause with the most exact one counts what differs there."""
+    return len(place[1]), -place[1].count("*")
 
 
 def _is_usual(one: Any) -> bool:

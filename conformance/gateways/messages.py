@@ -15,7 +15,6 @@ from mcp_touchstone.suite import (
     brief,
     gateways,
     id_key,
-    is_modern,
     object_in,
     upstream,
     value_in,
@@ -148,32 +147,6 @@ def passes_cancellation_on(pair: gateways.Pair) -> Iterator[Seen]:
         right_one = not (other or again)
         expected = f"the request {brief(entry.value['id'])}, once"
         yield pair.behind_at("gateway-cancel-right", right_one, spot, expected, actual)
-
-
-@ambient("gateway-ids-unique", "gateway-tokens-unique")
-def numbers_its_own_requests(pair: gateways.Pair) -> Iterator[Seen]:
-    """The gateway uses each id once in a conversation, and each token for one request at a time."""
-    for number, transcript in enumerate(pair.through.upstream):
-        if transcript.exchanges and is_modern(pair.revision):
-            continue  # each request there has a stream of its own, so its client's id will do
-        ids: dict[Any, int] = {}
-        active: dict[Any, int] = {}
-        for asked in transcript.session.asked:
-            key = id_key(value_in(asked.value, "id"))
-            first = ids.setdefault(key, asked.line)
-            actual = f"the id {brief(value_in(asked.value, 'id'))} again, as on line {first}"
-            passed = first == asked.line
-            spot = (number, asked.line)
-            yield pair.behind_at("gateway-ids-unique", passed, spot, "an id of its own", actual)
-            token = id_key(object_in(asked.value, "params", "_meta").get("progressToken"))
-            if token is None:
-                continue
-            before = active.get(token)
-            answer = None if before is None else transcript.answer_to(before)
-            open_ = before is not None and (answer is None or answer[0].n > asked.line)
-            actual = f"a token of the request on line {before}, which has no answer yet"
-            yield pair.behind_at("gateway-tokens-unique", not open_, spot, "a free token", actual)
-            active[token] = asked.line
 
 
 @ambient("gateway-progress-meanwhile", of="messages")

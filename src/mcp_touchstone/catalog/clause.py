@@ -135,6 +135,8 @@ class Clause:
             it is selected by more than its group. Empty for a rule that is in force.
         same_as: the clause on servers whose rule judges this one on clients, or that on clients
             whose rule judges this one on gateways; empty for none.
+        compares: what its rule compares, as ``STEP ...: PATH``: the members at a path of the
+            answers to steps of an exchange.
     """
 
     id: str
@@ -157,6 +159,7 @@ class Clause:
     transports: tuple[Transport, ...] = tuple(Transport)
     draft: str = ""
     same_as: str = ""
+    compares: tuple[str, ...] = ()
 
     @property
     def grade(self) -> str:
@@ -351,6 +354,7 @@ _KEYS: Final = {
     "judged": "boolean",
     "transport": "string",
     "same_as": "string",
+    "compares": "array of strings",
 }
 
 
@@ -431,6 +435,7 @@ def _clause(
         transports=tuple(Transport) if transport is None else (Transport(transport),),
         draft=inherited.get("draft", ""),
         same_as=row.get("same_as", ""),
+        compares=tuple(row.get("compares", ())),
     )
 
 

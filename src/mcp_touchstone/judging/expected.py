@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.parts.rich_upstream import FURTHER
 from mcp_touchstone.parts.second import SECOND
-from mcp_touchstone.parts.upstream import TOOLS, Upstream
+from mcp_touchstone.parts.upstream import DATA, Upstream
 from mcp_touchstone.wire.framing import value_in
 
 KINDS: Final = ("prefix", "uris", "hides", "adds", "drops", "revision")
@@ -24,7 +23,7 @@ URIS: Final = ("uri", "uriTemplate")
 """Members with the URI of a resource."""
 
 KNOWN: Final[Mapping[str, Sequence[str]]] = {
-    "hides": [one["name"] for one in (*TOOLS, *FURTHER)],
+    "hides": [one["name"] for one in (*DATA["tools"], *DATA["further"])],
     "drops": [*Upstream.capabilities, "tasks"],
     "revision": rev.ALL,
 }

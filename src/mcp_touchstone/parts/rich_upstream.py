@@ -7,14 +7,13 @@ from typing import Any, ClassVar, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.parts.part import Json
 from mcp_touchstone.parts.upstream import (
-    ASKED,
+    DATA,
     EVERYTHING,
     EXACT,
     TOOLS,
     UNKNOWN,
     WATCHED,
     Upstream,
-    tool,
 )
 from mcp_touchstone.wire.framing import id_key, object_in, value_in
 
@@ -24,24 +23,13 @@ RELATED: Final = f"{rev.META}related-task"
 WITH_TASKS: Final = "2025-11-25"
 """The revision in which tasks are part of the protocol."""
 
-TASK: Final = {
-    "status": "working",
-    "statusMessage": "It works — ünïcode.",
-    "createdAt": "2025-11-25T10:30:00Z",
-    "lastUpdatedAt": "2025-11-25T10:40:00Z",
-    "ttl": 61_000,
-    "pollInterval": 501,
-}
+TASK: Final[Json] = DATA["task"]
+EXTENDED: Final[Json] = DATA["extended"]
+"""A task of 2025-11-25, and one of the extension of 2026-07-28."""
+
 TASKS: Final[Json] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 """The extension of 2026-07-28 with tasks."""
-
-EXTENDED: Final = {
-    **{name: value for name, value in TASK.items() if name not in {"ttl", "pollInterval"}},
-    "ttlMs": 61_000,
-    "pollIntervalMs": 501,
-}
-"""A task of that extension."""
 
 ENDED: Final = {"tasks/get": "completed", "tasks/cancel": "cancelled"}
 CHANGES: Final = {
@@ -64,63 +52,6 @@ REASON: Final = "ünïcode"
 """Why we cancel a request of ours."""
 
 ELICITED: Final = "elicitation-1"
-
-
-def _sampling(words: str, **more: Any) -> tuple[str, Json]:
-    said = {"role": "user", "content": {"type": "text", "text": words}}
-    return "sampling/createMessage", {"messages": [said], "maxTokens": 17, **more}
-
-
-MORE: Final[dict[str, tuple[str, Json]]] = {
-    "url": (
-        "elicitation/create",
-        {
-            "mode": "url",
-            "message": "Open the page.",
-            "url": "https://example.com/consent?of=%C3%BC&and=1",
-        },
-    ),
-    "refusal": (
-        "elicitation/create",
-        {
-            "mode": "form",
-            "message": f"{DECLINE}, please.",
-            "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}},
-        },
-    ),
-    "error": _sampling(f"{REFUSE}, please."),
-    "withdrawn": _sampling(f"{WAIT}, please."),
-    "reported": _sampling(f"{WAIT}, please.", _meta={"progressToken": TOKEN}),
-    "tools": (
-        "sampling/createMessage",
-        {
-            "messages": [
-                {"role": "user", "content": [{"type": "text", "text": "Use the tool"}]},
-                {
-                    "role": "assistant",
-                    "content": [
-                        {"type": "tool_use", "id": "use-1", "name": "add", "input": {"a": [1]}}
-                    ],
-                },
-                {
-                    "role": "user",
-                    "content": [
-                        {
-                            "type": "tool_result",
-                            "toolUseId": "use-1",
-                            "content": [{"type": "text", "text": "one"}],
-                        }
-                    ],
-                },
-            ],
-            "maxTokens": 17,
-            "tools": [{"name": "add", "inputSchema": {"type": "object"}}],
-            "toolChoice": {"mode": "auto"},
-        },
-    ),
-}
-"""What the tool that asks is asked to ask besides -> the request to the client."""
-
 ROUNDS: Final = (("elicitation", "roots"), ("sampling",))
 """The questions of each round of one call."""
 
@@ -134,32 +65,14 @@ ARGUMENTS: Final = {
 }
 """Arguments of each JSON type."""
 
-SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "text": {"type": "string"},
-        "none": {"type": ["string", "null"]},
-        "numbers": {"type": "array", "items": {"type": "number"}},
-        "deep": {"type": "object"},
-    },
-}
-FURTHER: Final[tuple[Json, ...]] = (
-    {"name": "take", "description": "Take values of each type.", "inputSchema": SCHEMA},
-    {"name": "rounds", "description": "Ask in two rounds.", "inputSchema": {"type": "object"}},
-    {"name": "subscribed", "description": "Count.", "inputSchema": {"type": "object"}},
-    tool("withdraw", "Cancel the question.", {"mark": {"type": "string"}}),
-    tool("afterwards", "Tell of changes after the answer.", {}),
-)
-
 
 class Rich(Upstream):
     """The same server, with subscriptions, tasks, and questions in several rounds."""
 
-    questions: ClassVar = {**ASKED, **MORE}
     calls: ClassVar = {**Upstream.calls, "take": Upstream.text("taken")}
     pages: ClassVar[Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]] = {
         **Upstream.pages,
-        "tools/list": ("tools", ((*TOOLS, *FURTHER),)),
+        "tools/list": ("tools", ((*TOOLS, *DATA["further"]),)),
     }
 
     def __init__(self, peer: Any) -> None:
@@ -290,8 +203,7 @@ class Rich(Upstream):
             told = {"state": state, "answers": answers}
             self.answer(request, {**self.text("rounds"), "structuredContent": told})
             return
-        of_round = {one: ASKED[one] for one in ROUNDS[done]}
-        asked = {one: {"method": each[0], "params": each[1]} for one, each in of_round.items()}
+        asked = {one: DATA["questions"][one] for one in ROUNDS[done]}
         further = f"{state or 'ü'}/{len(answers or ())}"
         more = {"inputRequests": asked, "requestState": further}
         self.answer(request, {"resultType": "input_required", **more})

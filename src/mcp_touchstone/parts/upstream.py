@@ -3,8 +3,10 @@
 Its answers are fixed, so that what arrives through a gateway can be compared with them.
 """
 
+import tomllib
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from mcp_touchstone.catalog import revision as rev
@@ -29,9 +31,6 @@ HELD: Final = 60.0
 
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 WATCHED: Final = "test://upstream/watched"
-TEXT: Final = "test://upstream/text%20file.txt"
-BINARY: Final = "test://upstream/binary"
-DATA: Final = "AAEC/+8="
 
 
 def _marked(name: str) -> Json:
@@ -45,30 +44,6 @@ def _marked(name: str) -> Json:
 META: Final = {f"{OWN}of": "a message", f"{OWN}nested": {"list": [1, None, "ü"]}}
 """Metadata of a notification or a request."""
 
-ICONS: Final = [
-    {
-        "src": "data:image/png;base64,AAEC",
-        "mimeType": "image/png",
-        "sizes": ["48x48"],
-        "theme": "dark",
-    }
-]
-ANNOTATIONS: Final = {
-    "audience": ["user", "assistant"],
-    "priority": 0.75,
-    "lastModified": "2025-01-12T15:00:58Z",
-}
-SHAPE: Final = {
-    "type": "object",
-    "properties": {
-        "text": {"type": "string"},
-        "count": {"type": "integer"},
-        "deep": {"type": "object", "properties": {"none": {"type": "null"}}},
-    },
-    "required": ["text", "count"],
-}
-
-
 MANY: Final = 10_000
 """Tools in the long list."""
 
@@ -76,122 +51,43 @@ PAGE: Final = 1_000
 """Tools in each page of it."""
 
 
-def tool(name: str, about: str, arguments: Mapping[str, Any], **more: Any) -> Json:
+def tool(name: str, about: str, arguments: Mapping[str, Any]) -> Json:
     """Return a tool with optional arguments."""
     schema = {"type": "object", "properties": dict(arguments)}
-    return {"name": name, "description": about, "inputSchema": schema, **more}
+    return {"name": name, "description": about, "inputSchema": schema}
 
 
-_TEXT: Final = {"type": "string"}
-_NUMBER: Final = {"type": "integer"}
-TOOLS: Final[tuple[Json, ...]] = (
-    {
-        "name": "everything",
-        "title": "Everything at once — ünïcode",
-        "description": "Return each type of content.\nSecond line.",
-        "icons": ICONS,
-        "inputSchema": {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "type": "object",
-            "properties": {
-                "kind": {
-                    "type": "string",
-                    "title": "Kind",
-                    "enum": ["all", "none"],
-                    "default": "all",
-                    "x-upstream": True,
-                },
-                "sizes": {"type": "array", "items": {"$ref": "#/$defs/size"}, "maxItems": 3},
-            },
-            "$defs": {"size": {"type": "integer", "minimum": 1}},
-            "additionalProperties": False,
-        },
-        "outputSchema": SHAPE,
-        "annotations": {
-            "title": "Everything",
-            "readOnlyHint": True,
-            "destructiveHint": False,
-            "idempotentHint": True,
-            "openWorldHint": False,
-        },
-        **_marked("everything"),
-    },
-    tool("fail", "Report a failure in a result.", {}),
-    tool("refuse", "Answer with an error.", {}),
-    tool("echo", "Return a text.", {"text": _TEXT, "mark": _TEXT}),
-    tool("big", "Return a long text.", {"size": _NUMBER}),
-    tool("hold", "Answer when cancelled, or late.", {"mark": _TEXT}),
-    tool("later", "Answer after some milliseconds.", {"mark": _TEXT, "after": _NUMBER}),
-    tool("progress", "Report progress.", {"mark": _TEXT, "steps": _NUMBER}),
-    tool("log", "Write a log message of each level.", {"mark": _TEXT}),
-    tool("change", "Say that each list and a resource changed.", {}),
-    tool("ask", "Ask the client.", {"what": _TEXT, "mark": _TEXT}),
-    tool("leave", "End this server.", {}),
-    tool("nothing", "Return no content.", {}),
-)
-"""The tools, in an order that is not that of their names."""
+def _filled(value: Any) -> Any:
+    """Return data of the file with what its marks stand for."""
+    if isinstance(value, list):
+        return [_filled(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    found = {name: _filled(one) for name, one in value.items()}
+    if "arguments" in found and "description" in found and isinstance(found["arguments"], dict):
+        arguments = {name: {"type": kind} for name, kind in found.pop("arguments").items()}
+        found = tool(found["name"], found["description"], arguments)
+    mark, meta = found.pop("marked", None), found.pop("with_meta", False)
+    return {**found, **(_marked(mark) if mark else {}), **({"_meta": META} if meta else {})}
 
-EXACT: Final = "ünïcode 🎛 e\u0301 <&'> \u2028\r\n\t\0 end \n"
-"""A text that changes if somebody trims, normalizes or splits it."""
 
-CONTENT: Final[tuple[Json, ...]] = (
-    {"type": "text", "text": EXACT, "annotations": ANNOTATIONS},
-    {"type": "image", "data": DATA, "mimeType": "image/png", **_marked("image")},
-    {"type": "audio", "data": DATA, "mimeType": "audio/wav", **_marked("audio")},
-    {
-        "type": "resource_link",
-        "uri": TEXT,
-        "name": "linked",
-        "title": "A link",
-        "description": "what it is",
-        "mimeType": "text/plain",
-        "size": 5,
-        "annotations": ANNOTATIONS,
-        **_marked("link"),
-    },
-    {
-        "type": "resource",
-        "resource": {"uri": TEXT, "mimeType": "text/plain", "text": "in it", **_marked("in it")},
-        "annotations": ANNOTATIONS,
-    },
-    {
-        "type": "resource",
-        "resource": {"uri": BINARY, "mimeType": "application/octet-stream", "blob": DATA},
-    },
-)
-STRUCTURED: Final = {
-    "text": EXACT,
-    "count": 3,
-    "deep": {"none": None, "nothing": [], "empty": {}, "": ""},
-    "more": [[], {}, 1.5, 1e-7, -0.1],
-    "large": 9007199254740993,
-}
+DATA: Final[Json] = _filled(tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")))
+TOOLS: Final[tuple[Json, ...]] = tuple(DATA["tools"])
+RESOURCES: Final[tuple[Json, ...]] = tuple(DATA["resources"])
+CONTENT: Final[tuple[Json, ...]] = tuple(DATA["content"])
+EXACT: Final[str] = CONTENT[0]["text"]
 EVERYTHING: Final = {
     "content": list(CONTENT),
-    "structuredContent": STRUCTURED,
+    "structuredContent": {
+        "text": EXACT,
+        "count": 3,
+        "deep": {"none": None, "nothing": [], "empty": {}, "": ""},
+        "more": [[], {}, 1.5, 1e-7, -0.1],
+        "large": 9007199254740993,
+    },
     "isError": False,
     **_marked("result"),
 }
-FAILED: Final = {
-    "content": [{"type": "text", "text": "it failed: ünïcode"}],
-    "structuredContent": {"why": "it failed", "code": 7},
-    "isError": True,
-    **_marked("failure"),
-}
-PROMPTS: Final[tuple[Json, ...]] = (
-    {
-        "name": "review",
-        "title": "Review — ünïcode",
-        "description": "Review a text.",
-        "icons": ICONS,
-        "arguments": [
-            {"name": "text", "title": "Text", "description": "what to review", "required": True},
-            {"name": "style", "description": "how"},
-        ],
-        **_marked("review"),
-    },
-    {"name": "bare"},
-)
 PROMPT: Final = {
     "description": "A review.",
     "messages": [
@@ -202,72 +98,8 @@ PROMPT: Final = {
     ],
     **_marked("prompt"),
 }
-RESOURCES: Final[tuple[Json, ...]] = (
-    {
-        "uri": TEXT,
-        "name": "text",
-        "title": "A text — ünïcode",
-        "description": "five bytes",
-        "mimeType": "text/plain",
-        "size": 5,
-        "icons": ICONS,
-        "annotations": ANNOTATIONS,
-        **_marked("text"),
-    },
-    {"uri": BINARY, "name": "binary"},
-    {"uri": WATCHED, "name": "watched"},
-)
-CONTENTS: Final[Mapping[str, list[Json]]] = {
-    TEXT: [{"uri": TEXT, "mimeType": "text/plain", "text": "hällo", **_marked("contents")}],
-    BINARY: [
-        {"uri": BINARY, "mimeType": "application/octet-stream", "blob": DATA},
-        {"uri": f"{BINARY}/2", "text": "a second part"},
-    ],
-    WATCHED: [{"uri": WATCHED, "text": "watched"}],
-}
-TEMPLATES: Final[tuple[Json, ...]] = (
-    {
-        "uriTemplate": "test://upstream/{name}/of/{+path}",
-        "name": "template",
-        "title": "A template — ünïcode",
-        "description": "what it is",
-        "mimeType": "text/plain",
-        "icons": ICONS,
-        "annotations": ANNOTATIONS,
-        **_marked("template"),
-    },
-)
 COMPLETION: Final = {"values": ["formal", "förmlich"], "total": 7, "hasMore": True}
 INSTRUCTIONS: Final = "Use everything — first.\nThen stop."
-ASKED: Final[Mapping[str, tuple[str, Json]]] = {
-    "roots": ("roots/list", {}),
-    "sampling": (
-        "sampling/createMessage",
-        {
-            "messages": [{"role": "user", "content": {"type": "text", "text": "Say ünïcode"}}],
-            "maxTokens": 17,
-            "temperature": 0.25,
-            "stopSequences": ["END"],
-            "systemPrompt": "You are brief.",
-            "modelPreferences": {"hints": [{"name": "small"}], "costPriority": 0.5},
-            "metadata": {"of": "upstream"},
-            "_meta": META,
-        },
-    ),
-    "elicitation": (
-        "elicitation/create",
-        {
-            "mode": "form",
-            "message": "Who are you?",
-            "requestedSchema": {
-                "type": "object",
-                "properties": {"name": {"type": "string", "title": "Name", "maxLength": 9}},
-                "required": ["name"],
-            },
-        },
-    ),
-}
-"""What the tool that asks is asked to ask -> the request to the client."""
 
 
 class Upstream(Part):
@@ -285,9 +117,9 @@ class Upstream(Part):
     }
     pages: ClassVar[Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]] = {
         "tools/list": ("tools", (TOOLS[:5], TOOLS[5:])),
-        "prompts/list": ("prompts", (PROMPTS,)),
+        "prompts/list": ("prompts", (tuple(DATA["prompts"]),)),
         "resources/list": ("resources", (RESOURCES[:2], RESOURCES[2:])),
-        "resources/templates/list": ("resourceTemplates", (TEMPLATES,)),
+        "resources/templates/list": ("resourceTemplates", (tuple(DATA["templates"]),)),
     }
     """Method of a list -> its member, and the items of each page."""
     results: ClassVar[Mapping[str, Json]] = {
@@ -300,12 +132,14 @@ class Upstream(Part):
     }
     calls: ClassVar[Mapping[str, Json]] = {
         "everything": EVERYTHING,
-        "fail": FAILED,
+        "fail": DATA["failed"],
         "nothing": {"content": []},
     }
     """Name of a tool -> its result, whatever its arguments."""
-    questions: ClassVar[Mapping[str, tuple[str, Json]]] = ASKED
-    contents: ClassVar[Mapping[str, list[Json]]] = CONTENTS
+    contents: ClassVar[Mapping[str, list[Json]]] = {
+        uri: [part for part in DATA["contents"] if part["uri"].startswith(uri)]
+        for uri in (one["uri"] for one in RESOURCES)
+    }
     """URI of a resource -> what is read there."""
 
     def lists(self) -> Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]:
@@ -438,10 +272,11 @@ class Upstream(Part):
 
     def _ask(self, request: Json, given: Json) -> None:
         what = str(given.get("what"))
-        if what not in self.questions:
+        question = DATA["questions"].get(what)
+        if question is None:
             self.refuse(request, INVALID_PARAMS, "Unknown question")
             return
-        method, params = self.questions[what]
+        method, params = question["method"], question["params"]
 
         def then(said: Any) -> None:
             told = {"asked": method, "mark": given.get("mark"), "said": said}
@@ -459,7 +294,7 @@ class Upstream(Part):
             state = value_in(request, "params", "requestState")
             then({"result": answers["question"], "state": state})
             return
-        wanted = {"question": {"method": method, "params": params}}
+        wanted = {"question": question}
         state = f"state/{given.get('mark')}?=é"
         round_ = {"resultType": "input_required", "inputRequests": wanted, "requestState": state}
         self.answer(request, round_)
