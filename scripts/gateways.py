@@ -30,6 +30,8 @@ LEFT_OUT: Final = frozenset(
         "origin",
         "redirect-credentials",
         "session-own",
+        "sessions-ended",
+        "streams-own",
         "token-own",
         "users-list",
     )

@@ -500,7 +500,12 @@ class ForgetsRoots(Gateway):
 
 
 class Waits(Gateway):
-    """Says nothing when its server ends."""
+    """Says nothing when its server ends, also if a server over HTTP says so itself."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Drop the answer."""
+        if self.request_of(message).get("params", {}).get("name") != "leave":
+            yield message
 
     def ended(self) -> None:
         """Do nothing."""

@@ -77,6 +77,21 @@ def test_a_rule_reads_exchanges_that_exist() -> None:
     assert {rule.of for rule in registry.ambients} <= {"", *registry.parts}
 
 
+def test_each_place_that_a_row_compares_belongs_to_one_rule() -> None:
+    rows = [row for row in load(GATEWAYS).catalogue if row.compares]
+    places = [
+        (step, path)
+        for row in rows
+        for one in row.compares
+        for steps, path in [one.split(": ")]
+        for step in steps.split()
+    ]
+
+    assert {row.chapter for row in rows} == {"members"}
+    assert len(places) == len({*places}) > 100
+    assert {path.partition(".")[0] for _, path in places} == {"result", "error"}
+
+
 @pytest.mark.parametrize(
     ("word", "why"),
     [
