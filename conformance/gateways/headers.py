@@ -167,40 +167,27 @@ def refuses_foreign_pages(pair: gateways.Pair) -> Iterator[Seen]:
         yield Seen("gateway-origin", not served, line, expected, answer)
 
 
-@ambient("gateway-cache-private", of="headers")
-def serves_private_results_to_their_caller(pair: gateways.Pair) -> Iterator[Seen]:
-    """A private result of the server is not served to a caller with another token."""
-    known: dict[object, str] = {}
-    for name, step in pair.through.steps.items():
-        stamp = object_in(step.result, "_meta").get(callers.STAMP)
-        if name.startswith("tools-") and isinstance(stamp, str):
-            first = known.setdefault(stamp, name)
-            actual = (
-                f"{gateways.Fate.CROSSED}: the result {brief(stamp)} that the server gave to "
-                f"the caller before"
-            )
-            passed = first == name
-            expected = "a result of its own"
-            yield pair.seen("gateway-cache-private", name, passed, expected, actual)
-
-
-@ambient("gateway-users-list", of="headers")
-def lists_what_each_user_has(pair: gateways.Pair) -> Iterator[Seen]:
-    """A user does not get the list that the server gave in the session of another user."""
+@ambient("gateway-cache-private", "gateway-users-list", of="headers")
+def serves_lists_to_their_user(pair: gateways.Pair) -> Iterator[Seen]:
+    """A user does not get a result that the server gave to another one."""
     owners = {
         str(object_in(entry.value, "params", "arguments").get("text")): number
         for number, entry in pair.through.received("tools/call")
     }
+    known: dict[object, str] = {}
     for name, step in pair.through.steps.items():
         stamp = object_in(step.result, "_meta").get(callers.STAMP)
-        own = owners.get(f"of-{step.client}")
-        if not name.startswith("tools-") or stamp is None or own is None:
+        if not name.startswith("tools-") or not isinstance(stamp, str):
             continue
+        passed = known.setdefault(stamp, name) == name
+        actual = f"{gateways.Fate.CROSSED}: the result {brief(stamp)} that another user got before"
+        yield pair.seen("gateway-cache-private", name, passed, "a result of its own", actual)
+        own = owners.get(f"of-{step.client}")
         others = [at for user, at in owners.items() if user != f"of-{step.client}" and at != own]
-        source = next((n for n, one in enumerate(pair.through.upstream) if _gave(one, stamp)), None)
-        passed = source not in others
-        actual = f"{gateways.Fate.CROSSED}: a list of the session of another user"
-        if others:
+        if own is not None and others:
+            came = [n for n, one in enumerate(pair.through.upstream) if _gave(one, stamp)]
+            if passed and {*came} & {*others}:
+                passed, actual = False, f"{gateways.Fate.CROSSED}: a list of another session"
             yield pair.seen("gateway-users-list", name, passed, "a list of its session", actual)
 
 

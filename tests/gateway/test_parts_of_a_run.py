@@ -1,6 +1,7 @@
 """What is noted of an exchange and what a report says of it, without a gateway."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,9 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gateway import check
 from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.judging.gateways import ExchangeStep, ExchangeTalk, Held, Pair
+from mcp_touchstone.parts import callers
 from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.transcript import Transcript
 
 
@@ -105,3 +108,35 @@ def test_each_place_that_a_row_compares_belongs_to_one_rule() -> None:
 def test_a_wrong_expectation_is_named(word: str, why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(why)):
         Expected.read((word,))
+
+
+def called_by(user: str) -> Transcript:
+    """Return a conversation of a gateway with our server in which a user's call is."""
+    found = Transcript(rev.LATEST_LEGACY, lambda: 0.0)
+    params = {"name": "echo", "arguments": {"text": user}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    found.said(encode(asked), asked, required=False)
+    return found
+
+
+@pytest.mark.parametrize(("stamps", "passed"), [("ab", True), ("aa", False)])
+@pytest.mark.parametrize(("sessions", "judged"), [(("of-0", "of-1"), True), (("of-0",), False)])
+def test_a_list_that_another_user_got_is_a_finding_where_users_have_sessions(
+    stamps: str, passed: bool, sessions: tuple[str, ...], judged: bool
+) -> None:
+    steps = {
+        f"tools-{client}": ExchangeStep(
+            0, None, {"result": {"_meta": {callers.STAMP: stamp}}}, client=client
+        )
+        for client, stamp in enumerate(stamps)
+    }
+    through = Held((), [called_by(one) for one in sessions], steps)
+    (rule,) = (
+        one
+        for one in load(GATEWAYS).ambients
+        if "gateway-users-list" in {clause.id for clause in one.clauses}
+    )
+
+    seen = list(rule.watch(replace(pair(None, None), through=through)))
+    found = [one.passed for one in seen if one.clause == "gateway-users-list"]
+    assert found == ([True, passed] if judged else [])
