@@ -13,8 +13,10 @@ from mcp_touchstone.suite import (
     brief,
     callers,
     gateways,
+    list_in,
     object_in,
     parts,
+    value_in,
 )
 
 STREAMED: Final = ("streamed-0", "streamed-1", "streamed-2")
@@ -176,8 +178,8 @@ def serves_lists_to_their_user(pair: gateways.Pair) -> Iterator[Seen]:
     }
     known: dict[object, str] = {}
     for name, step in pair.through.steps.items():
-        stamp = object_in(step.result, "_meta").get(callers.STAMP)
-        if not name.startswith("tools-") or not isinstance(stamp, str):
+        stamp = _stamp(step.value)
+        if not stamp:
             continue
         passed = known.setdefault(stamp, name) == name
         actual = f"{gateways.Fate.CROSSED}: the result {brief(stamp)} that another user got before"
@@ -191,8 +193,13 @@ def serves_lists_to_their_user(pair: gateways.Pair) -> Iterator[Seen]:
             yield pair.seen("gateway-users-list", name, passed, "a list of its session", actual)
 
 
-def _gave(transcript: Any, stamp: object) -> bool:
+def _stamp(value: Any) -> str:
+    """Return what differs in each list of our server; empty if it is no list of its tool."""
+    texts = (value_in(one, "description") for one in list_in(value, "result", "tools"))
+    return next((t for t in texts if isinstance(t, str) and t.startswith(callers.STAMP)), "")
+
+
+def _gave(transcript: Any, stamp: str) -> bool:
     """Whether our server gave a stamp in a conversation."""
     messages = (message.value for entry in transcript for message in entry.messages)
-    metas = (object_in(one, "result", "_meta") for one in messages)
-    return any(one.get(callers.STAMP) == stamp for one in metas)
+    return any(_stamp(one) == stamp for one in messages)

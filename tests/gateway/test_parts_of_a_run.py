@@ -126,7 +126,10 @@ def test_a_list_that_another_user_got_is_a_finding_where_users_have_sessions(
 ) -> None:
     steps = {
         f"tools-{client}": ExchangeStep(
-            0, None, {"result": {"_meta": {callers.STAMP: stamp}}}, client=client
+            0,
+            None,
+            {"result": {"tools": [{"name": "echo", "description": callers.STAMP + stamp}]}},
+            client=client,
         )
         for client, stamp in enumerate(stamps)
     }

@@ -2,17 +2,17 @@
 
 import secrets
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from mcp_touchstone.parts.part import COMMENTS, DROPS, REDIRECTS, Json
-from mcp_touchstone.parts.upstream import OWN, TOOLS, Upstream
+from mcp_touchstone.parts.upstream import TOOLS, Upstream
 from mcp_touchstone.wire.http_headers import MARK
 
 TOKENS: Final = ("touchstone-token-of-one-client", "touchstone-token-of-another-client")
 """Tokens of clients for the gateway; our server never issued them."""
 
-STAMP: Final = f"{OWN}stamp"
-"""Member of ``_meta`` that differs in each result of a list."""
+STAMP: Final = "Return a text; this is list "
+"""Beginning of the description of the tool; the rest differs in each result of a list."""
 
 HEADER: Final = "Mark"
 """The argument that calls repeat in ``Mcp-Param-Mark``."""
@@ -36,10 +36,10 @@ class Stamped(Upstream):
     }
 
     def answer(self, request: Json, result: Json) -> None:
-        """Stamp a list."""
-        if request["method"] in self.pages:
-            meta: Any = result.get("_meta") or {}
-            result = {**result, "_meta": {**meta, STAMP: secrets.token_hex(8)}}
+        """Stamp a list of tools."""
+        if "tools" in result:
+            about = f"{STAMP}{secrets.token_hex(8)}"
+            result = {**result, "tools": [{**one, "description": about} for one in result["tools"]]}
         super().answer(request, result)
 
 
