@@ -5,6 +5,9 @@ from typing import Final
 
 from mcp_touchstone.suite import Seen, ambient, brief, gateways
 
+SHOWN: Final = 2
+"""Messages that a finding shows."""
+
 PATIENCE: Final = 2.0
 """Seconds for the first message of a stream that is resumed."""
 
@@ -57,8 +60,9 @@ def resumes_streams_of_the_same_client(pair: gateways.Pair) -> Iterator[Seen]:
     """An event id of another client leads to none of its messages."""
     if "resumed" in pair.through.facts:
         later = pair.through.clients[1].since(pair.through.facts["resumed"])
-        texts = (brief(message.value, 500) for entry in later for message in entry.messages)
-        foreign = [text for text in texts if "of-0" in text]
-        actual = f"{gateways.Fate.CROSSED}: {'; '.join(foreign[: gateways.SHOWN])}"
+        texts = [(entry.n, brief(one.value, 500)) for entry in later for one in entry.messages]
+        foreign = [(n, text) for n, text in texts if "of-0" in text]
+        actual = f"{gateways.Fate.CROSSED}: {'; '.join(text for _, text in foreign[:SHOWN])}"
+        beside = tuple((f"{gateways.CLIENT}:1", n) for n, _ in foreign[:SHOWN])
         expected = "no message of the first client"
-        yield pair.seen("gateway-streams-own", "of-1", not foreign, expected, actual)
+        yield Seen("gateway-streams-own", not foreign, None, expected, actual, beside=beside)

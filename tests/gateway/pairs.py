@@ -13,7 +13,10 @@ PAIRS = ("stdio to stdio", "stdio to HTTP", "HTTP to stdio", "HTTP to HTTP")
 WORDS = {**test_gateway.STATELESS, **test_gateway.MEMBERS, **test_gateway.MESSAGES}
 """Clause -> the words of the fault that breaks it."""
 
-UNSEEN: dict[tuple[str, str], str] = {}
+UNSEEN = {
+    ("gateway-answers-once", "HTTP to stdio"): "our bridge has no stream for a second answer",
+    ("gateway-answers-once", "HTTP to HTTP"): "the same",
+}
 """The pairs in which a fault is none, each with the reason."""
 
 

@@ -297,14 +297,10 @@ class Pair(Record):
         beside = [*([found] if found else [])]
         beside += [(DIRECT, alone.answer or alone.line)] if alone else []
         line = step.answer or step.line or None
-        return Seen(
-            clause,
-            passed,
-            line if step.client == 0 else None,
-            expected,
-            actual,
-            beside=tuple(beside),
-        )
+        if step.client and line:
+            beside.insert(0, (f"{CLIENT}:{step.client}", line))
+            line = None
+        return Seen(clause, passed, line, expected, actual, beside=tuple(beside))
 
     def reaches(
         self, clause: str, name: str, method: str, param: str, value: object
@@ -374,7 +370,8 @@ class Pair(Record):
         lines = [*_lines(self.transcript, seen.n, CLIENT)]
         for name, n in seen.beside:
             hop, _, number = name.partition(":")
-            held = self.direct.clients if hop == DIRECT else self.through.upstream
+            known = {DIRECT: self.direct.clients, CLIENT: self.through.clients}
+            held = known.get(hop, self.through.upstream)
             lines += _lines(held[int(number or 0)], n, hop) if held else []
         return tuple(lines)
 
