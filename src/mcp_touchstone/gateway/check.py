@@ -204,15 +204,16 @@ class _Course:
                     self.troubles.append(f"{revision}: {through.trouble}")
                     self.stderr = through.stderr
                     continue
-                if through.crowded:
+                pair = self._pair(through, name, revision)
+                self.pairs[revision].append(pair)  # first, so that Ctrl-C loses no finding
+                pair = pair if through.crowded else self._confirmed(pair, name, revision)
+                self.pairs[revision][-1] = pair
+                if pair.through.crowded:
+                    self.pairs[revision].pop()
                     self.notes.append(
                         f"{revision}, {name}: not judged, as the gateway began more than "
                         f"{CONVERSATIONS} conversations with our server"
                     )
-                    continue
-                pair = self._pair(through, name, revision)
-                self.pairs[revision].append(pair)  # first, so that Ctrl-C loses no finding
-                self.pairs[revision][-1] = self._confirmed(pair, name, revision)
 
     def _hold(self, name: str, revision: str, again: str = "") -> Held:
         """Hold an exchange through the gateway, which is started for it."""
@@ -260,6 +261,8 @@ class _Course:
             through = self._hold(name, revision, ", again")
             if through.trouble:
                 return pair
+            if through.crowded:  # what it found may be our refusal
+                return replace(pair, through=through)
             tried += 1
             open_ -= self._findings(self._pair(through, name, revision), revision)
         return replace(pair, passing=dict.fromkeys(open_, tried))
