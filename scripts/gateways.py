@@ -5,6 +5,8 @@ Judge a gateway with ``mcp-touchstone gateway --json REPORT.json``, distil the r
 
     python -m scripts.gateways add 'my-gateway 1.0' 'my-gateway -p {port} -- {server}' REPORT.json
     python -m scripts.gateways
+
+Several reports make one row: what a later one judges, with ``--select``, replaces the earlier.
 """
 
 import json
@@ -96,8 +98,10 @@ def page(text: str) -> str:
 def main(words: list[str]) -> None:
     """Add a row, or write the table."""
     if words[:1] == ["add"]:
-        name, command, path = words[1:]
-        new = distilled(name, command, json.loads(Path(path).read_text("utf-8")))
+        name, command, *paths = words[1:]
+        reports = [json.loads(Path(path).read_text("utf-8"))["verdicts"] for path in paths]
+        found = {(one["clause"], one["revision"]): one for report in reports for one in report}
+        new = distilled(name, command, {"verdicts": [*found.values()]})
         kept = [row for row in (rows() if ROWS.exists() else []) if row["name"] != name]
         lines = [json.dumps(row, sort_keys=True) for row in (*kept, new)]
         ROWS.write_text("\n".join(lines) + "\n", "utf-8")
