@@ -15,7 +15,9 @@ WORDS = {**test_gateway.STATELESS, **test_gateway.MEMBERS, **test_gateway.MESSAG
 
 UNSEEN = {
     ("gateway-answers-once", "HTTP to stdio"): "our bridge has no stream for a second answer",
-    ("gateway-answers-once", "HTTP to HTTP"): "the same",
+    ("gateway-answers-once", "HTTP to HTTP"): "our bridge has no stream for a second answer",
+    ("gateway-progress-late", "HTTP to stdio"): "it comes in another stream, in no known order",
+    ("gateway-progress-late", "HTTP to HTTP"): "it comes in another stream, in no known order",
 }
 """The pairs in which a fault is none, each with the reason."""
 
