@@ -97,8 +97,6 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
     "runtime/input_file.py": {"Path": 1},
     # the list of forms of secrets, which is ours
     "runtime/secrets.py": {"Path": 1},
-    # what our server behind a gateway has, which is ours
-    "parts/upstream.py": {"Path": 1},
     # the folder of the world is made and found in a folder that no server can change; the
     # user's working folder is listed, and its links are not entered
     "runtime/scratch.py": {
