@@ -29,8 +29,10 @@ class Dies(Fault):
 
 mutants("generated-survived", of=Dies, examples=MANY)(
     KeepsIdsInAShortBuffer=has(
-        "Exits at a string id of more than 30 characters.",
-        kills=lambda self, line, message: identified(message) and len(str(message["id"])) > 30,
+        "Exits at an id of 31 to 1,000 characters.",  # those of jsonrpc are longer
+        kills=lambda self, line, message: (
+            identified(message) and 30 < len(str(message["id"])) <= 1000
+        ),
     )
 )
 
