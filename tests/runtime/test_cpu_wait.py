@@ -189,7 +189,8 @@ def connected(
 
 @needs_counts
 def test_starved_server_gets_more_time() -> None:
-    with connected(SLOW, patience=1.0, crowded=4.0) as connection:
+    # Afterwards other tests compete with it, and it needs 0.3 s of a core within twelve.
+    with connected(SLOW, patience=3.0, crowded=6.0) as connection:
         reply = connection.request("ping")
 
     assert reply.answered, str(reply)

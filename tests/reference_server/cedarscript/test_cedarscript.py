@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -392,11 +393,12 @@ def test_line_numbers_select_exactly_those_lines(
 
 def workers() -> set[psutil.Process]:
     """Return the workers of the servers in this process."""
-    return {
-        child
-        for child in psutil.Process().children()
-        if any("cedarscript_worker" in word for word in child.cmdline())
-    }
+    found = set()
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess):  # also of a process that just ended
+            if any("cedarscript_worker" in word for word in child.cmdline()):
+                found.add(child)
+    return found
 
 
 def test_slow_pattern_times_out_and_the_next_call_works(
