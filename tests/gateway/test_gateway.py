@@ -409,7 +409,8 @@ def test_a_gateway_that_does_not_start_is_not_checked() -> None:
     run = judged((sys.executable, "-c", "print('no', flush=True)", "{server}"))
 
     assert run.conclusion is Conclusion.NOT_CHECKED
-    assert "the gateway does not start: no result of the opening request" in run.trouble
+    assert "the gateway does not start: no result of the opening request on stdio" in run.trouble
+    assert "a gateway that listens names {port}" in run.trouble
     assert run.verdicts == []
 
 

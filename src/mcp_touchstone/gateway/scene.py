@@ -83,6 +83,9 @@ STOPPING: Final = 10.0
 LOOK: Final = 0.1
 """Seconds between two looks at the processes."""
 
+ON_STDIO: Final = f" on stdio (the command of a gateway that listens names {PORT})"
+"""What a user forgets first if a gateway does not answer on stdio."""
+
 
 class Cause(StrEnum):
     """Why a gateway cannot be judged."""
@@ -473,7 +476,9 @@ def _talk(  # noqa: PLR0917  (one caller)
     except LaunchError as error:
         return None, f"{Cause.NOT_STARTED}: {error}"
     if first.opening is None or first.opening.result is None:
-        return None, f"{Cause.NOT_STARTED}: no result of the opening request: {first.opening}"
+        where = "" if isinstance(first.channel, HttpChannel) else ON_STDIO
+        why = f"no result of the opening request{where}: {first.opening}"
+        return None, f"{Cause.NOT_STARTED}: {why}"
     agreed = first.opening.result.get("protocolVersion")
     first.transcript.agree(agreed if agreed in rev.ALL and not first.modern else revision)
     hosts = [first]
