@@ -77,9 +77,13 @@ def answers_each_call(talk: Conversation) -> None:
             _judge_answer(talk, clause, example, call)
             if not call.answers() or call.age > SOON:
                 break
+    talk.judge.otherwise_unseen(
+        clause, "each call without an answer reports progress, or asks the client"
+    )
 
 
 def _judge_answer(talk: Conversation, clause: str, example: Example, call: Pending) -> None:
+    """Judge that a call is answered, if requests behind it are and nothing else comes instead."""
     alive = 0
     for _ in range(PROBES):
         if not call.reply(talk.pace.reply).answered:
@@ -102,9 +106,6 @@ def _judge_answer(talk: Conversation, clause: str, example: Example, call: Pendi
     )
     if not call.answers():
         call.cancel("it took too long")
-    talk.judge.otherwise_unseen(
-        clause, "each call without an answer reports progress, or asks the client"
-    )
 
 
 @scenario("tools-input-schema-complete")

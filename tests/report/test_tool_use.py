@@ -19,6 +19,27 @@ from tests.conftest import HERE
 from tests.discovery.test_probing import probed
 
 OLD, NEW, MODERN = "2024-11-05", "2025-11-25", "2026-07-28"
+WORKS_ON = """
+import json, sys
+def say(message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+tool = {"name": "work", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+for line in sys.stdin:
+    message = json.loads(line)
+    method, params = message.get("method"), message.get("params", {})
+    if method == "tools/call":
+        token = params.get("_meta", {}).get("progressToken")
+        if token is not None:
+            about = {"progressToken": token, "progress": 1}
+            say({"method": "notifications/progress", "params": about})
+    elif method == "initialize":
+        about = {"capabilities": {"tools": {}}, "serverInfo": {"name": "w", "version": "1"}}
+        say({"id": message["id"], "result": {"protocolVersion": "2025-11-25", **about}})
+    elif "id" in message:
+        say({"id": message["id"], "result": {"tools": [tool]} if method == "tools/list" else {}})
+"""
+"""A server whose tool reports progress and does not end."""
+
 LEFT_OUT = "not called, as a quick run calls only those of --call"
 PATH = ArgumentSlot(("path",), ArgumentRole.PATH, needed=True)
 TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
@@ -204,3 +225,11 @@ def test_strict_counts_a_tool_that_never_answers(words: tuple[str, ...], status:
     command = ["check", "-q", "--timeout", "2", "--select", "tools-call-answered", *words]
 
     assert run_here(*command, "--revision", NEW, "--", *TOY, "hang").returncode == status
+
+
+def test_a_call_that_reports_progress_is_not_seen_and_the_reason_says_so(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    words = ["-q", "--timeout", "2", "--select", "tools-call-answered", "--json", str(report)]
+    run_here("check", *words, "--revision", NEW, "--", sys.executable, "-S", "-c", WORKS_ON)
+
+    assert "reports progress, or asks the client" in report.read_text(encoding="utf-8")
