@@ -22,7 +22,7 @@ BEYOND = {"results", "task", "loaded"}
 """Members of steps that one process cannot take: it knows no results of another one."""
 
 EACH = "*"
-"""Stands for each tool of the client's list, which another process does not know."""
+"""The name in a step that calls every tool of the client's list; one process does not know it."""
 
 PAIRS = "{pairs}"
 
