@@ -9,6 +9,7 @@ import pytest
 
 from mcp_touchstone.bridge.exchanges import HttpExchange
 from mcp_touchstone.bridge.sessions import BridgeSession
+from mcp_touchstone.http_server.streams import EventStream
 
 
 class Silent:
@@ -65,3 +66,27 @@ def test_two_requests_may_come_while_the_size_of_streams_is_counted(
 
     assert failed == []
     assert not others[0].is_alive()
+
+
+def test_a_stream_has_ended_when_its_reader_sees_the_last_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Answering(Silent):
+        def begin(self, hear: Callable[[bytes, Any], None], _gone: object) -> "Answering":
+            self.hear = hear
+            return self
+
+    server = Answering()
+    exchange = ask(BridgeSession(server), 1)
+    assert exchange is not None
+    seen: list[bytes | None] = []
+
+    def put(stream: HttpExchange, data: bytes, **how: bool) -> None:
+        EventStream.put(stream, data, **how)
+        seen.append(stream.only())  # as a reader that looks at once
+
+    monkeypatch.setattr(HttpExchange, "put", put)
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {}}
+    server.hear(json.dumps(answer).encode(), answer)
+
+    assert seen == [json.dumps(answer).encode()]

@@ -100,9 +100,7 @@ class Exchanges:
             if done:
                 self._open.remove(exchange)
         exchange.answer = answer
-        exchange.put(data)
-        if done:
-            exchange.close()
+        exchange.put(data, last=done)
         return exchange
 
     def waiting_for(self, key: IdKey | None) -> HttpExchange | None:

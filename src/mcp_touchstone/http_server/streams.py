@@ -34,8 +34,13 @@ class EventStream:
         self._ends_at: float | None = None
         self._change = threading.Condition()
 
-    def put(self, data: bytes) -> None:
-        """Add a message; ignore it if the stream is closed."""
+    def put(self, data: bytes, *, last: bool = False) -> None:
+        """Add a message; ignore it if the stream is closed.
+
+        Args:
+            last: whether the stream ends with it. A reader never sees the last message of a stream
+                that is still open, so whether its answer is a stream does not depend on luck.
+        """
         with self._change:
             if self.closed:
                 return
@@ -46,6 +51,7 @@ class EventStream:
                 len(self._messages) > KEPT or self._bytes > KEPT_BYTES
             ):
                 self._bytes -= len(self._messages.popleft()[1])
+            self.closed = last
             self._change.notify_all()
 
     @property
