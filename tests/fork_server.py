@@ -2,10 +2,9 @@
 
 The tests start thousands of mutants, fakes and reference servers. A start costs more processor time
 than the conversation with the server: most of it is the interpreter and the imports. So one process
-imports everything, and a server is a fork of it. The server becomes a child of the process that
-judges it, as if that had started it: the fork server forks twice, and the system gives the orphan
-to its nearest ancestor that is a subreaper. This needs Linux. On other systems, in a sandbox, and
-for all other commands the server is started as usual.
+imports everything, and a server is a fork of it. The server is a child of the process that judges
+it, as if that had started it: ``clone`` of Linux can give a fork the parent of the process that
+forks. On other systems, in a sandbox, and for all other commands the server is started as usual.
 """
 
 import atexit
@@ -16,6 +15,8 @@ import importlib
 import json
 import os
 import pkgutil
+import platform
+import signal
 import socket
 import subprocess
 import sys
@@ -26,18 +27,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NoReturn
 
 HERE: Final = Path(__file__).parent
 MUTANTS: Final = (str(HERE / "mutants"),)
 FAKES: Final = (str(HERE / "fakes"),)
 REFERENCE: Final = ("-m", "reference_server")
 SCRIPTS: Final = tuple(("-S", str(HERE / f"{name}_server.py")) for name in ("golden", "toy"))
-KINDS: Final = (MUTANTS, FAKES, REFERENCE, *SCRIPTS)
+SWAPPING: Final = ("-S", str(HERE / "swapping_server.py"))
+KINDS: Final = (MUTANTS, FAKES, REFERENCE, *SCRIPTS, SWAPPING)
 """The first words after the interpreter of the commands that are forked."""
-
-ORPHANED: Final = b"orphaned"
-"""The answer when a server has become a child of the process that judges it."""
 
 WORKERS: Final = frozenset(
     {
@@ -50,9 +49,11 @@ WORKERS: Final = frozenset(
 LONGEST: Final = 1 << 20
 """The most bytes of a command with its environment."""
 
-SUBREAPER: Final = 36
-IS_SUBREAPER: Final = 37
-"""PR_SET_CHILD_SUBREAPER and PR_GET_CHILD_SUBREAPER of ``linux/prctl.h``."""
+CLONE: Final = {"x86_64": 56, "aarch64": 220}
+"""Number of the system call ``clone`` of Linux, by machine."""
+
+CLONE_PARENT: Final = 0x8000
+"""See ``linux/sched.h``."""
 
 
 Begin = Callable[[socket.socket], Callable[[], object]]
@@ -118,38 +119,24 @@ class ForkServer:
         ours_out, stdout = os.pipe()
         ours_err, stderr = os.pipe()
         try:
-            with self._one_at_a_time, _subreaper():
+            with self._one_at_a_time:
                 socket.send_fds(self._orders, [order], [stdin, stdout, stderr])
-                answers = {self._orders.recv(64), self._orders.recv(64)}  # in any order
+                pid = self._orders.recv(64)
         except OSError:
-            answers = {b""}
+            pid = b""
         finally:
             for descriptor in (stdin, stdout, stderr):
                 os.close(descriptor)
-        if b"" in answers:
+        if not pid:
             for descriptor in (ours_in, ours_out, ours_err):
                 os.close(descriptor)
             raise RuntimeError("the fork server of the tests has ended; its output says why")
-        (pid,) = answers - {ORPHANED}
         return Forked(command, int(pid), (ours_in, ours_out, ours_err))
 
     def close(self) -> None:
         """End it; the servers go on."""
         self._orders.close()
         self._wait()
-
-
-@contextlib.contextmanager
-def _subreaper() -> Iterator[None]:
-    """Let orphans of our descendants become our children."""
-    prctl = ctypes.CDLL(None).prctl
-    before = ctypes.c_int()
-    prctl(IS_SUBREAPER, ctypes.byref(before), 0, 0, 0)
-    prctl(SUBREAPER, 1, 0, 0, 0)
-    try:
-        yield
-    finally:
-        prctl(SUBREAPER, before.value, 0, 0, 0)
 
 
 class Launcher:
@@ -195,7 +182,8 @@ class Launcher:
 
 def kind(command: Sequence[str]) -> tuple[str, ...] | None:
     """Return the first words of a server that can be forked; None for another command."""
-    if sys.platform != "linux" or tuple(command[:1]) != (sys.executable,):
+    can_fork = sys.platform == "linux" and platform.machine() in CLONE
+    if not can_fork or tuple(command[:1]) != (sys.executable,):
         return None
     return next((one for one in KINDS if tuple(command[1 : 1 + len(one)]) == one), None)
 
@@ -239,15 +227,30 @@ def main(orders: socket.socket) -> None:
         order, pipes, _, _ = socket.recv_fds(orders, LONGEST, 3)
         if not order:
             return
-        middle = os.fork()
-        if not middle:
-            if not os.fork():
-                _become(json.loads(order), pipes, orders)
-            os._exit(0)
-        os.waitpid(middle, 0)
+        if not _fork_sibling():
+            _become(json.loads(order), pipes, orders)
         for pipe in pipes:
             os.close(pipe)
-        orders.send(ORPHANED)
+
+
+def _fork_sibling() -> int:
+    """Fork this process, as another child of its parent; return 0 in the fork.
+
+    Raises:
+        OSError: the system has no room for another process.
+    """
+    python = ctypes.PyDLL(None)  # it keeps the lock of the interpreter, as ``os.fork`` does
+    python.PyOS_BeforeFork()
+    found: int = python.syscall(
+        CLONE[platform.machine()], CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0
+    )
+    if found:
+        python.PyOS_AfterFork_Parent()
+    else:
+        python.PyOS_AfterFork_Child()
+    if found < 0:
+        raise OSError("clone")
+    return found
 
 
 _RUN: Final[dict[tuple[str, ...], Callable[[list[str]], int]]] = {}
@@ -274,7 +277,7 @@ def _prepare() -> None:
     _module("reference_server.features.cedarscript.engine").Engine.warm = lambda _engine: None
     # Its first call reads a table and compiles forty expressions, a third of the work of a mutant.
     _module("reference_server.features.cedarscript.explain").find("")
-    for script in SCRIPTS:
+    for script in (*SCRIPTS, SWAPPING):
         path = Path(script[-1])
         _RUN[script] = partial(_script, compile(path.read_bytes(), path, "exec"))
     gc.collect()
@@ -282,8 +285,24 @@ def _prepare() -> None:
 
 
 def _script(code: CodeType, _words: list[str]) -> int:
-    exec(code, {"__name__": "__main__", "__file__": code.co_filename})  # noqa: S102  (one of ours)
+    known = {"__name__": "__main__", "__file__": code.co_filename, "begin": _begin}
+    exec(code, known)  # noqa: S102  (one of ours)
     return 0
+
+
+def _begin(command: Sequence[str]) -> Forked:
+    """Start a server behind a server, as a fork of it; both write to one standard error."""
+    stdin, ours_in = os.pipe()
+    ours_out, stdout = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.dup2(stdin, 0)
+        os.dup2(stdout, 1)
+        os.closerange(3, 256)
+        _run(command)
+    os.close(stdin)
+    os.close(stdout)
+    return Forked(command, pid, (ours_in, ours_out, os.open(os.devnull, os.O_RDONLY)))
 
 
 def _module(name: str) -> ModuleType:
@@ -299,14 +318,19 @@ def _become(order: dict[str, Any], pipes: Sequence[int], orders: socket.socket) 
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["env"])
-    found = kind(order["words"])
+    orders.send(str(os.getpid()).encode())
+    orders.close()
+    _run(order["words"])
+
+
+def _run(command: Sequence[str]) -> NoReturn:
+    """Run the program of a command in this process, and exit."""
+    found = kind(command)
     assert found is not None
-    words = order["words"][1 + len(found) :]
+    words = [*command[1 + len(found) :]]
     sys.argv = [found[-1], *words]
     if found is REFERENCE:
         sys.argv[0] = str(sys.modules[_RUN[found].__module__].__file__)
-    orders.send(str(os.getpid()).encode())
-    orders.close()
     (gc.disable if found is MUTANTS else gc.enable)()
     status = 1
     try:

@@ -1,6 +1,6 @@
 """Stand before a server, and exchange the names of its files for links while no request is open.
 
-    python swapping_server.py inside|all HOST ROOT -- SERVER COMMAND
+    python -S swapping_server.py inside|all HOST ROOT -- SERVER COMMAND
 
 The server behind answers soundly. ``inside`` exchanges the names in the root, but only if the root
 contains the links of an attack, so that its tools are found. ``all`` exchanges all names always,
@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 EXCHANGE = 2
 """RENAME_EXCHANGE, linux/fs.h."""
@@ -32,6 +33,7 @@ DEEPEST = 4
 START = "start"
 PATIENCE = 2.0
 """Seconds after which a request counts as answered, if the server then waits for something."""
+LONG = 3600.0
 OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 rename = ctypes.CDLL(None).renameat2
@@ -184,12 +186,18 @@ def request_id(line: bytes) -> str:
         return ""
 
 
+def begun(command: list[str]) -> Any:
+    """Start the server behind this one."""
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
 def main() -> int:
     how, root = sys.argv[1], Path(sys.argv[3])
     host = Path(bytes.fromhex(sys.argv[2]).decode())
     swapper = Swapper(how, host, root)
     swapper.asked(START)
-    server = subprocess.Popen(sys.argv[5:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    begin = globals().get("begin", begun)  # a fork server has its own
+    server = begin(sys.argv[5:])
     swapper.server = server.pid
     assert server.stdin is not None
     swapper.start()
@@ -202,7 +210,7 @@ def main() -> int:
             swapper.answered(START)
             with contextlib.suppress(ValueError, TypeError, AttributeError):
                 swapper.answered(json.dumps(json.loads(line).get("id")))
-        os._exit(server.wait())
+        os._exit(server.wait(LONG))
 
     threading.Thread(target=answers, daemon=True).start()
     for line in sys.stdin.buffer:
@@ -211,7 +219,8 @@ def main() -> int:
         server.stdin.write(line)
         server.stdin.flush()
     server.stdin.close()
-    return server.wait()
+    ended: int = server.wait(LONG)
+    return ended
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def facts(folder: Path) -> dict[str, tuple[int, int, int, str]]:
 def swapping(how: str, host: Path, sandbox: Method | None) -> Target:
     """Return the reference server behind the swapping server."""
     own = reference()
-    words = (sys.executable, str(SERVER), how, os.fsencode(host).hex(), ROOT, "--")
+    words = (sys.executable, "-S", str(SERVER), how, os.fsencode(host).hex(), ROOT, "--")
     return replace(own, command=(*words, *own.command), method=sandbox)
 
 
@@ -126,6 +126,7 @@ def test_command_leaves_the_files_of_the_user(
     own = reference()
     command = (
         sys.executable,
+        "-S",
         str(SERVER),
         "all",
         os.fsencode(host).hex(),
