@@ -98,7 +98,7 @@ class Plan:
         self._choice = choice
         self._whole = choice.traffic(registry) is Traffic.WHOLE
         self._revisions = judged(profile, choice)
-        self._cases: Sequence[Case] = ()
+        self._entries: tuple[_Entry, ...] = ()
         self._waiting: dict[int, _Entry] = {}
         self._undecided: set[tuple[str, str]] = set()
         self._planned: dict[int, list[PlannedCase]] = {}
@@ -107,8 +107,8 @@ class Plan:
         self.unbound = ""
         self.settled: list[CaseResult] = []
         if any(r in profile.spoken for r in rev.ALL):
-            self._cases = registry.cases()
-            self._waiting = dict(enumerate(self._entries(self._cases)))
+            self._entries = tuple(filter(self._runs, self._possible(registry.cases())))
+            self._waiting = dict(enumerate(self._entries))
             self._undecided = {word for entry in self._waiting.values() for word in entry.words}
             self._absent[-1] = list(self._left_out(registry.cases()))
         else:
@@ -137,7 +137,7 @@ class Plan:
         left_out = {(absent.clause, absent.revision) for absent in self.absent}
         return [
             PlannedCase(entry.case, revision, clauses)
-            for entry in self._entries(self._cases)
+            for entry in self._entries
             for revision in entry.revisions
             if (
                 clauses := tuple(
@@ -257,7 +257,13 @@ class Plan:
             if revision in clause.revisions and self._absence(clause, revision) is None:
                 yield clause
 
-    def _entries(self, cases: Iterable[Case]) -> Iterator[_Entry]:
+    def _runs(self, entry: _Entry) -> bool:
+        """Return whether a clause of a case is chosen, or the case may run for its traffic."""
+        if self._whole and self._choice.supports(entry.case):
+            return True
+        return any(clause for one in entry.revisions for clause in self._chosen(entry.case, one))
+
+    def _possible(self, cases: Iterable[Case]) -> Iterator[_Entry]:
         for case in cases:
             if not self._choice.draws(case) or self._spared(case):
                 continue
