@@ -164,6 +164,23 @@ class Folder:
         """Return the result of ``lstat`` for a name; for ``.``, that of the folder."""
         return os.stat(self._name(name), dir_fd=self._at, follow_symlinks=False)
 
+    def stats(self) -> dict[str, os.stat_result | None]:
+        """Return the result of ``lstat`` by name for all names in the folder; None for an error.
+
+        Raises:
+            OSError: there are more than ``MOST``.
+        """
+        with self._listed() as entries:
+            return {entry.name: self._entry_stat(entry) for entry in self._counted(entries)}
+
+    def _entry_stat(self, entry: "os.DirEntry[str]") -> os.stat_result | None:
+        try:
+            # On Windows the listing knows neither the number nor the links of a file.
+            known = self._at is not None
+            return entry.stat(follow_symlinks=False) if known else self.stat(entry.name)
+        except OSError:
+            return None
+
     @cached_property
     def disk(self) -> int:
         """The number of the disk."""

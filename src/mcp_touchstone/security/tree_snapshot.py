@@ -59,15 +59,15 @@ def take(
             here = waiting.pop()
             try:
                 opened = (folder / here).opened()
-                names = opened.names()
+                stats = opened.stats()
             except OSError:
                 continue
-            for name in names:
+            for name, result in stats.items():
                 path = here + name
                 if skip(path):
                     continue
                 shown = prefix + path
-                seen = found[shown] = _fact(opened, name, known.get(shown))
+                seen = found[shown] = _fact(opened, name, result, known.get(shown))
                 if seen[0] == "folder":
                     waiting.append(f"{path}/")
     return found
@@ -108,7 +108,7 @@ def _told(before: Fact | None, after: Fact | None) -> str:
 def fact(path: SafePath, known: Fact | None = None) -> Fact:
     """Return the facts of a path; a file is read unless its inode data equals the known one."""
     try:
-        return _fact(path.parent.opened(), path.parts[-1] if path.parts else ".", known)
+        return _fact_in(path.parent.opened(), path.parts[-1] if path.parts else ".", known)
     except OSError:
         return ("gone",)
 
@@ -129,13 +129,22 @@ def facts(
             with contextlib.suppress(OSError):
                 folders[place] = (top / place).opened()
         folder = folders[place]
-        yield path, ("gone",) if folder is None else _fact(folder, name, known.get(path))
+        yield path, ("gone",) if folder is None else _fact_in(folder, name, known.get(path))
 
 
-def _fact(folder: Folder, name: str, known: Fact | None) -> Fact:
+def _fact_in(folder: Folder, name: str, known: Fact | None) -> Fact:
     try:
         found = folder.stat(name)
-        mode = stat.S_IMODE(found.st_mode)
+    except OSError:
+        return ("gone",)
+    return _fact(folder, name, found, known)
+
+
+def _fact(folder: Folder, name: str, found: os.stat_result | None, known: Fact | None) -> Fact:
+    if found is None:
+        return ("gone",)
+    mode = stat.S_IMODE(found.st_mode)
+    try:
         if stat.S_ISREG(found.st_mode):
             return _file_fact(folder, name, found, known)
         if stat.S_ISDIR(found.st_mode):
