@@ -9,16 +9,21 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from mcp_touchstone.catalog.sdk import SdkIdentity
+from mcp_touchstone.discovery import packages
+from mcp_touchstone.engine import stages
 from mcp_touchstone.runtime import scratch
 from mcp_touchstone.target.target import ROOT
+from mcp_touchstone.transport.family import ProcessFacts
 from tests.fork_server import forking
+from tests.fork_server import kind as forked_kind
 from tests.order import ordered
 
 pytest_plugins = ["pytester"]
@@ -87,6 +92,27 @@ def forked_servers() -> Iterator[None]:
     Coverage is not measured in a fork that ends without the end of its interpreter.
     """
     with contextlib.nullcontext() if "COVERAGE_RUN" in os.environ else forking():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def identities() -> Iterator[None]:
+    """Look up the SDK and the packages of forked servers once: they are those of this project."""
+    ordinary = packages.identity
+    known: dict[Sequence[str], SdkIdentity] = {}
+
+    def identity(
+        processes: Sequence[ProcessFacts], command: Sequence[str], cwd: Path, env: Mapping[str, str]
+    ) -> SdkIdentity:
+        own = forked_kind(command)
+        if own is None:
+            return ordinary(processes, command, cwd, env)
+        if own not in known:
+            known[own] = ordinary(processes, command, cwd, env)
+        return known[own]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stages, "identity", identity)
         yield
 
 
