@@ -31,8 +31,12 @@ IDLE = 0.02
 """Seconds between two looks for names, as long as there are none."""
 DEEPEST = 4
 START = "start"
-PATIENCE = 2.0
-"""Seconds after which a request counts as answered, if the server then waits for something."""
+PATIENCE = 20.0
+"""Seconds after which a request counts as answered, if the server then waits for something.
+
+On a busy machine a request may wait for seconds between this process and the server. If names were
+exchanged then, our run would find no tool, and end before most attacks.
+"""
 LONG = 3600.0
 OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
