@@ -69,6 +69,34 @@ def test_an_interpreter_on_path_is_found(tmp_path: Path) -> None:
     assert found("python", "server.py", cwd=tmp_path, PATH=str(python.parent)) == ("mcp 2.3.0",)
 
 
+def test_an_interpreter_on_the_path_of_its_process_is_found(tmp_path: Path) -> None:
+    """As ``uvx --with mcp python server.py`` starts it."""
+    python = environment(tmp_path / "layer", mcp="2.3.0")
+    environment(tmp_path / "own", mcp="1.0.0")
+    write(tmp_path / "server.py", "import mcp\n")
+    env = {"PATH": str(tmp_path / "own/bin")}
+
+    for path, version in (
+        (f"none:{python.parent}", "2.3.0"),
+        ("layer/bin", "2.3.0"),
+        ("", "1.0.0"),
+    ):
+        facts = ProcessFacts(("python", "server.py"), tmp_path, path=path)
+        assert list(map(str, identify(collect([facts], env)).sdks)) == [f"mcp {version}"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others may not show it")
+def test_the_path_of_a_process_is_known(tmp_path: Path) -> None:
+    env = {"PATH": f"{tmp_path}:/bin"}
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=env, start_new_session=True
+    ) as process:
+        facts = Family(process, in_sandbox=False).facts()
+        process.communicate(b"\n")
+
+    assert [one.path for one in facts] == [env["PATH"]]
+
+
 def test_a_console_script_leads_to_its_package(tmp_path: Path) -> None:
     python = environment(tmp_path / "venv", mcp="1.12.4")
     site = tmp_path / "venv/lib/python3.11/site-packages"

@@ -525,6 +525,13 @@ COUNTED: Final = [
         "server-annotations-priority-range",
     ),
     (LEGACY, *CALL, call({"type": "text", "text": "", "_meta": 5}), "meta-object"),
+    (LEGACY, *CALL, call({"type": "text", "text": "", "_meta": "a=1"}), "meta-object"),
+    (
+        LEGACY,
+        *SAMPLE,
+        sampled([{"type": "text", "text": "", "_meta": "a=1"}]),
+        "sampling-message-shape",
+    ),
     # a tool
     (LEGACY, "results", "tools/list", NO_SCHEMA, "tools-definition-shape"),
     (LEGACY, "results", "tools/list", {"tools": [5]}, "tools-definition-shape"),

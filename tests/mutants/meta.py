@@ -71,6 +71,35 @@ class WritesANullMetaInAResource(AskingTool):
         self.answer(request, {"content": [{"type": "resource", "resource": resource}]})
 
 
+class _Pays(AskingTool):
+    """Has a tool that answers with what it cost."""
+
+    content: ClassVar[Json] = {}
+
+    def on_ask(self, request: Json) -> None:
+        self.answer(request, {"content": [{"type": "text", "text": "paid"}, self.content]})
+
+
+_LINK = {"type": "resource_link", "uri": "note://1", "name": "note"}
+mutants("meta-object", of=_Pays, revision=ITEMS)(
+    WritesTheMetaOfATextAsText=has(
+        "Gives the _meta of a text as a string.",
+        content={"type": "text", "text": "bill", "_meta": "cost=1"},
+    )
+)
+mutants("meta-object", of=_Pays, revision=MODERN)(
+    WritesTheMetaOfALinkAsAList=has(
+        "Gives the _meta of a resource link as a list of pairs.",
+        content={**_LINK, "_meta": [["cost", 1]]},
+    )
+)
+controls("meta-object", of=_Pays, revision=ITEMS)(
+    GivesALinkAnEmptyMeta=has(
+        "Gives a resource link an empty _meta.", content={**_LINK, "_meta": {}}
+    )
+)
+
+
 @mutant("meta-object", revision=ITEMS)
 class WritesANullMetaInAPrompt(Fault, said=on("initialize", puts("capabilities", "prompts", {}))):
     """Writes the missing _meta of a prompt message as null."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,11 +10,16 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from mcp_touchstone.catalog.sdk import SdkIdentity
+from mcp_touchstone.cli import main
+from mcp_touchstone.discovery.packages import identity
 from mcp_touchstone.sandbox import sandbox
+from mcp_touchstone.tap import client_process
 from tests.conftest import eventually
 from tests.tap import hostile_client
 
@@ -208,6 +214,47 @@ def test_what_a_client_says_is_bounded(mode: str, option: str, why: str, tmp_pat
     with hostile(tmp_path, mode, option) as one:
         assert why in (said := one.said()), said
         assert one.process.returncode == 2
+
+
+LAUNCHER = """
+import os, pathlib, sys
+home, python = pathlib.Path.home(), os.path.realpath(sys.executable)
+site = home / "lib/python3.11/site-packages"
+wait = "\\nimport pathlib, time\\nwhile not pathlib.Path.home().joinpath('seen').exists():"
+for name, text in {
+    home / "pyvenv.cfg": f"home = {os.path.dirname(python)}",
+    home / "client.py": f"import mcp\\n{sys.argv[1]}{wait} time.sleep(0.01)\\n",
+    site / "mcp/__init__.py": "",
+    site / "mcp-9.8.7.dist-info/METADATA": "Name: mcp\\nVersion: 9.8.7",
+}.items():
+    name.parent.mkdir(parents=True, exist_ok=True)
+    name.write_text(text)
+(home / "bin").mkdir()
+(home / "bin/python").symlink_to(python)
+env = {**os.environ, "PATH": f"{home}/bin", "PYTHONPATH": str(site)}
+os.execvpe("python", ["python", str(home / "client.py"), *sys.argv[2:]], env)
+"""
+"""Makes an environment in the home of the client, as ``uvx`` does in its cache."""
+
+
+@slow
+@pytest.mark.parametrize("name", SANDBOXES)
+def test_the_sdk_that_a_launcher_installs_is_known(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.tap.test_drive import CLOSE, GOOD  # noqa: PLC0415  (its client)
+
+    def looked_at(*about: Any) -> SdkIdentity:
+        if (found := identity(*about)).sdks:
+            Path(about[-1]["HOME"], "seen").touch()
+        return found
+
+    monkeypatch.setattr(client_process, "identity", looked_at)
+    command = (sys.executable, "-c", LAUNCHER, GOOD + CLOSE, "{server}")
+    words = ("client", "--scenario", "tools_call", *in_sandbox(name), "--", *command)
+
+    assert main([*words]) == 0
+    assert re.search(r"^  sdk +mcp 9\.8\.7: ", capsys.readouterr().out, re.MULTILINE)
 
 
 @slow

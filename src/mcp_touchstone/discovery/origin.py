@@ -119,9 +119,8 @@ def _of_node(facts: ProcessFacts) -> PackageOrigin | None:
 
 
 def _of_python(facts: ProcessFacts, env: Mapping[str, str]) -> PackageOrigin | None:
-    program, *words = facts.argv
     files = seen_by(facts.pid)
-    start = python_start(files, words, facts.cwd)
+    start = python_start(files, facts.argv[1:], facts.cwd)
     if start is None or start[0] == "code":
         return None
     kind, folder, text = start
@@ -131,7 +130,7 @@ def _of_python(facts: ProcessFacts, env: Mapping[str, str]) -> PackageOrigin | N
         return PackageOrigin(FILES, top, "", str(files.resolve(folder / top)))
     if kind == "module" and files.is_file(folder / f"{top}.py"):
         return PackageOrigin(FILES, top, "", str(files.resolve(folder)), (f"{top}.py",))
-    for place in python_path(files, program, facts.cwd, env):
+    for place in python_path(files, facts, env):
         if not (
             may_hold(files, place, top) if kind == "module" else _is_near(files, place, script)
         ):

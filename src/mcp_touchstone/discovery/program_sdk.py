@@ -8,6 +8,7 @@ entries and unpacked bytes have limits, and what cannot be read says nothing.
 
 import contextlib
 import io
+import os
 import re
 import struct
 import zipfile
@@ -36,6 +37,9 @@ MOST_INFO: Final = 4 << 20
 """Greatest size of a list of modules, in bytes, unpacked or not."""
 
 MOST_SECTIONS: Final = 4096
+
+MOST_FOLDERS: Final = 200
+"""Folders of the PATH of a process in which its program is looked for."""
 
 _BEGIN: Final = bytes.fromhex("3077af0c9274080241e1c107e6d618e6")
 _END: Final = bytes.fromhex("f932433186182072008242104116d8f2")
@@ -68,9 +72,8 @@ Versions = dict[str, str]
 def sdk_of_program(process: ProcessFacts, env: Mapping[str, str]) -> tuple[str, Versions]:
     """Return the registry and the SDKs, with versions, that the program of a process names."""
     program, *words = process.argv
-    path = Path(find_program(program, process.cwd, env) or process.cwd / program)
-    name = Path(program).name
     files = seen_by(process.pid)
+    path, name = program_of(files, process, env), Path(program).name
     searches: list[tuple[str, Callable[[SeenFiles, Path], Versions], list[Path]]] = [
         (GO, _go, [path]),
         (CRATES, _rust, [path]),
@@ -98,12 +101,27 @@ def sdk_of_program(process: ProcessFacts, env: Mapping[str, str]) -> tuple[str, 
 
 def go_modules(process: ProcessFacts, env: Mapping[str, str]) -> Versions:
     """Return the modules, with versions, that Go has written into the program of a process."""
-    program = process.argv[0]
-    path = Path(find_program(program, process.cwd, env) or process.cwd / program)
     files = seen_by(process.pid)
     with contextlib.suppress(*_UNREADABLE):
-        return _go(files, files.resolve(path))
+        return _go(files, files.resolve(program_of(files, process, env)))
     return {}
+
+
+def program_of(files: SeenFiles, process: ProcessFacts, env: Mapping[str, str]) -> Path:
+    """Return where the program of a process is, among the files that it sees.
+
+    A launcher such as ``uvx`` starts ``python`` by its name, and has put the folder of it on the
+    PATH of that process only.
+
+    Args:
+        env: the environment with the PATH of a process of which none is known.
+    """
+    name = process.argv[0]
+    if os.sep not in name:
+        for folder in process.path.split(os.pathsep, MOST_FOLDERS)[:MOST_FOLDERS]:
+            if folder and files.is_file(place := process.cwd / folder / name):
+                return place
+    return Path(find_program(name, process.cwd, env) or process.cwd / name)
 
 
 def _pieces(files: SeenFiles, path: Path, overlap: int) -> Iterator[bytes]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Package, SdkIdentity
-from mcp_touchstone.discovery.program_sdk import sdk_of_program
+from mcp_touchstone.discovery.program_sdk import program_of, sdk_of_program
 from mcp_touchstone.runtime.seen_files import SYSTEM, SeenFiles, seen_by
 from mcp_touchstone.sandbox.sandbox import find_program
 from mcp_touchstone.transport.family import ProcessFacts
@@ -167,13 +167,12 @@ def commands(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> list[
 
 
 def _python(process: ProcessFacts, env: Mapping[str, str]) -> SdkFacts:
-    program, *words = process.argv
     files = seen_by(process.pid)
-    start = python_start(files, words, process.cwd)
+    start = python_start(files, process.argv[1:], process.cwd)
     if start is None:
         return SdkFacts()
     kind, folder, text = start
-    search = _PythonSearch(files, python_path(files, program, process.cwd, env), folder)
+    search = _PythonSearch(files, python_path(files, process, env), folder)
     installed = search.installed()
     imported = search.imported(kind, text, installed) if installed else frozenset()
     return SdkFacts(registry=PYPI, imported=imported, installed=installed)
@@ -197,11 +196,10 @@ def python_start(files: SeenFiles, words: Sequence[str], cwd: Path) -> tuple[str
     return None
 
 
-def python_path(files: SeenFiles, program: str, cwd: Path, env: Mapping[str, str]) -> list[Path]:
-    """Return the folders where an interpreter looks for packages."""
-    folders = [cwd / part for part in env.get("PYTHONPATH", "").split(os.pathsep) if part]
-    found = find_program(program, cwd, env)
-    interpreter = Path(found or program)
+def python_path(files: SeenFiles, process: ProcessFacts, env: Mapping[str, str]) -> list[Path]:
+    """Return the folders where the interpreter of a process looks for packages."""
+    folders = [process.cwd / part for part in env.get("PYTHONPATH", "").split(os.pathsep) if part]
+    interpreter = program_of(files, process, env)
     prefix = interpreter.parent.parent
     marker = files.beginning(prefix / "pyvenv.cfg")
     places = [*_site(files, prefix, "")]

@@ -12,7 +12,7 @@ from typing import Final
 from mcp_touchstone.advisories import table
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import CLIENTS, load
-from mcp_touchstone.catalog.sdk import LAYERS, Package, SdkIdentity
+from mcp_touchstone.catalog.sdk import LAYERS, UNKNOWN, Package, SdkIdentity
 from mcp_touchstone.config import resolve
 from mcp_touchstone.config.settings import Settings, words
 from mcp_touchstone.discovery.packages import identity
@@ -99,7 +99,7 @@ def check(
     )
     broke = judge.broken(recordings, choice)
     done = tuple(replace(one, broke=tuple(sorted(broke.get(one.name, ())))) for one in done)
-    run = replace(run, subject=replace(run.subject, sdk=scenes.sdk(played, run.subject)))
+    run = replace(run, subject=replace(run.subject, sdk=scenes.sdk(run.subject)))
     run = attribute(run)
     execution = replace(run.execution, interrupted=interrupted, seconds=took)
     met = any(one.scenario.outcome.is_whole and one.recordings for one in played)
@@ -194,10 +194,12 @@ class _Scenes:
             self._left -= one.size
         return one
 
-    def sdk(self, played: Sequence[Played], subject: Subject) -> SdkIdentity:
+    def sdk(self, subject: Subject) -> SdkIdentity:
         """Return the SDK and the packages of a client, by its processes, command or name."""
-        seen = next((one.processes for one in played if one.processes), ())
-        found = identity(seen, self._target.command, Path.cwd(), {**os.environ, **self._target.env})
+        found = self.running.sdk
+        if found == UNKNOWN:  # it ended before we looked
+            env = {**os.environ, **self._target.env}
+            found = identity((), self._target.command, Path.cwd(), env)
         named = {
             Package(str(info["name"]), version, registry)
             for info in subject.reported.values()

@@ -9,9 +9,11 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.sdk import UNKNOWN
+from mcp_touchstone.discovery.packages import identity
 from mcp_touchstone.engine.launcher import inherited, sandbox_in, watch
 from mcp_touchstone.parts.part import listening
 from mcp_touchstone.report.text import last_lines
@@ -23,18 +25,14 @@ from mcp_touchstone.transport.pipes import Gone
 from mcp_touchstone.transport.process import MARK, LaunchError, ServerProcess
 from mcp_touchstone.wire.framing import Line
 
-if TYPE_CHECKING:
-    from mcp_touchstone.transport.family import ProcessFacts
-
 STARTING: Final = 30.0
 """Seconds for the start of its keeper, and of its sandbox."""
 
 ENDING: Final = 6.0
 """Seconds for the end of everything below the keeper."""
 
-LOOKS: Final = 4
-EACH: Final = 0.5
-"""How often we look which processes run, and seconds between two looks."""
+LOOK: Final = 0.5
+"""Seconds until we look which processes run; the time between two looks doubles."""
 
 LAST_LINES: Final = 6
 """Lines of its standard error that are shown."""
@@ -63,7 +61,7 @@ class ClientProcess:
 
     Attributes:
         env: its environment.
-        seen: its processes when we looked last.
+        sdk: its SDK and packages, by the files that its processes see.
 
     Raises:
         ClientError: it cannot be started.
@@ -78,11 +76,12 @@ class ClientProcess:
         shown: Path,
     ) -> None:
         self.ended, self.overflow = False, ""
-        self.seen: Sequence[ProcessFacts] = ()
+        self.sdk = UNKNOWN
         self._mark = f"{os.getpid()}-{uuid.uuid4().hex}"
         ours = world.env(inherited(os.environ, target))
         self.env = {**ours, **target.env_in(world.root), **more, MARK: self._mark}
         self._words = [word for word in words if word]
+        self._cwd = Path(target.cwd_in(world.root) or Path.cwd())
         self._reports: dict[str, str] = {}
         self._reported = threading.Condition()
         kept = replace(target, command=(*keeper(), *words), places=(shown,))
@@ -126,8 +125,12 @@ class ClientProcess:
         else:
             raise ClientError(f"client: {' '.join(self.said()) or 'it could not be started'}")
 
-    def wait(self, seconds: float) -> int | None:
+    def wait(self, seconds: float, *, look: bool = True) -> int | None:
         """Wait for the end of the client, not for that of what it started.
+
+        Args:
+            look: whether its SDK is looked for. What a launcher installs in a sandbox can be read
+                only as long as the client runs.
 
         Returns:
             its exit status, negative for a signal; None if it has not ended.
@@ -136,17 +139,18 @@ class ClientProcess:
             ClientError: it could not be started.
         """
         patience = self._process.patience(seconds)
-        looks = LOOKS
+        pause = LOOK
         while left := patience.left():
-            if self._await("ended", min(left, EACH) if looks else left):
+            look = look and not self.sdk.sdks
+            if self._await("ended", min(left, pause) if look else left):
                 return int(self._reports["ended"])
             if "refused" in self._reports:
                 raise ClientError(f"client: {self._words[0]}: {self._reports['refused']}")
             if self.ended:  # it ended its keeper
                 return self._process.wait(STARTING)
-            if looks:
-                self.seen = self._process.family.facts()
-                looks -= 1
+            if look and (seen := self._process.family.facts()):
+                self.sdk = identity(seen, self._words, self._cwd, self.env)
+            pause *= 2
         return None
 
     def said(self) -> tuple[str, ...]:
@@ -201,9 +205,14 @@ class ClientProcess:
 
 
 class LiveClients:
-    """The clients that run at a moment, in several threads."""
+    """The clients that run at a moment, in several threads: one client, started several times.
+
+    Attributes:
+        sdk: its SDK and packages, as far as they were found.
+    """
 
     def __init__(self) -> None:
+        self.sdk = UNKNOWN
         self._lock, self._clients, self._over = threading.Lock(), set[ClientProcess](), False
 
     @contextlib.contextmanager
@@ -219,6 +228,8 @@ class LiveClients:
         finally:
             with self._lock:
                 self._clients.discard(client)
+                if not self.sdk.sdks and client.sdk != UNKNOWN:
+                    self.sdk = client.sdk
 
     def end(self) -> None:
         """Kill them, and those that come later."""

@@ -25,7 +25,6 @@ from mcp_touchstone.tap.http_stage import PartServer
 from mcp_touchstone.tap.recording import Recorder, Recording
 from mcp_touchstone.tap.stage import CONVERSATIONS, Stage
 from mcp_touchstone.target.target import Target
-from mcp_touchstone.transport.family import ProcessFacts
 from mcp_touchstone.wire.events import Happened, Side
 
 SERVER: Final = "{server}"
@@ -56,14 +55,12 @@ class Played:
         recordings: one for each start of our server by a client that spoke.
         said: the last lines of its standard error.
         size: bytes of the recordings.
-        processes: those of the client that we saw.
     """
 
     scenario: PlayedScenario
     recordings: list[Recording] = field(default_factory=list)
     said: tuple[str, ...] = ()
     size: int = 0
-    processes: Sequence[ProcessFacts] = ()
 
 
 def play(
@@ -105,7 +102,7 @@ def play(
         scene = _Scene(target, name, part, known_as or name, place, world, most, among)
         run = scene.over_http if http else scene.on_stdio
         status, client, recorders, trouble = run(stack, limit)
-    said, seen = client.said(), client.seen
+    said = client.said()
     raws = [bytes(one.kept) for one in recorders]
     found = [
         one
@@ -120,7 +117,7 @@ def play(
     size = sum(map(len, raws))
     if trouble:
         crashed = PlayedScenario(name, ScenarioOutcome.CRASHED, trouble, status, revision)
-        return Played(crashed, [], said, size, seen)
+        return Played(crashed, [], said, size)
     spoke = [one for one in found if any(row.side is Side.CLIENT for row in one.rows)]
     came = course.outcome(PlayedScenario(name, revision=revision), part, status, spoke, limit)
     if found and not spoke and not http:  # the tap records also if nobody comes
@@ -128,7 +125,7 @@ def play(
         if not (part.steps or status):
             why = "the client said nothing, as it has no step to take"
             came = replace(came, outcome=ScenarioOutcome.LEFT_OUT, why=why)
-    return Played(came, spoke, said, size, seen)
+    return Played(came, spoke, said, size)
 
 
 Run = tuple[int | None, ClientProcess, list[Recorder], str]
@@ -171,7 +168,7 @@ class _Scene:
         stage.begin(self.part, record, client.listen)
         with self.world.limit.ending(client.kill), self.running.holds(client):
             client.begin([*self._filled(stage.command, http=False)])
-            status = client.wait(limit)
+            status = client.wait(limit, look=not self.running.sdk.sdks)
         stage.await_ends() if status is not None else stage.abandon()
         client.end()
         stage.close()
@@ -207,7 +204,7 @@ class _Scene:
             known = guard.known
         with self.world.limit.ending(client.kill), self.running.holds(client):
             client.begin([*self._filled([url], http=True)], self._context(**known) if known else {})
-            status = client.wait(limit)
+            status = client.wait(limit, look=not self.running.sdk.sdks)
         recorder.event(course.end(status))
         client.end()
         return status, client, [recorder], self._excess([recorder])

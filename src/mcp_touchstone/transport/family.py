@@ -32,11 +32,13 @@ class ProcessFacts:
         argv: its command line.
         cwd: its working folder, absolute.
         pid: its id, if it is in a sandbox; otherwise 0.
+        path: the PATH of its environment; empty if unknown.
     """
 
     argv: tuple[str, ...]
     cwd: Path
     pid: int = field(default=0, compare=False)
+    path: str = field(default="", compare=False)
 
 
 class Family:
@@ -72,8 +74,8 @@ class Family:
         found = []
         for process in self._running():
             with contextlib.suppress(psutil.Error, OSError):
-                pid = process.pid if self._in_sandbox else 0
-                found.append(ProcessFacts(tuple(process.cmdline()), Path(process.cwd()), pid))
+                pid, words = process.pid if self._in_sandbox else 0, tuple(process.cmdline())
+                found.append(ProcessFacts(words, Path(process.cwd()), pid, _path_of(process)))
         return found
 
     def _running(self) -> Iterator[psutil.Process]:
@@ -145,6 +147,13 @@ class Family:
         with contextlib.suppress(OSError):
             return os.getpgid(process.pid) == self._popen.pid and alive(process)
         return False
+
+
+def _path_of(process: psutil.Process) -> str:
+    """Return the PATH in the environment of a process; empty if it cannot be read."""
+    with contextlib.suppress(psutil.Error, OSError):
+        return process.environ().get("PATH", "")
+    return ""
 
 
 def everybody() -> list[psutil.Process]:
