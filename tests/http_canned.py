@@ -60,8 +60,16 @@ def message_of(request: bytes) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def mcp(version: str = "2025-11-25", session: str = "") -> Answer:
-    """Serve a session: initialize, ping, and 202 for notifications."""
+def mcp(
+    version: str = "2025-11-25",
+    session: str = "",
+    written: Callable[[bytes], bytes] | None = None,
+) -> Answer:
+    """Serve a session: initialize, ping, and 202 for notifications.
+
+    Args:
+        written: returns the response with a message; by default a body.
+    """
 
     def write(connection: socket.socket, request: bytes) -> None:
         asked = message_of(request)
@@ -76,7 +84,8 @@ def mcp(version: str = "2025-11-25", session: str = "") -> Answer:
             result = {"protocolVersion": version, "capabilities": {}, "serverInfo": info}
         body = encode({"jsonrpc": "2.0", "id": asked["id"], "result": result})
         more = (f"Mcp-Session-Id: {session}",) if session else ()
-        connection.sendall(response("200 OK", "application/json", body, *more))
+        as_body = response("200 OK", "application/json", body, *more)
+        connection.sendall(written(body) if written else as_body)
 
     return write
 

@@ -9,6 +9,7 @@ from typing import Any
 from mcp_touchstone.suite import (
     CLIENT_METHODS,
     CURES,
+    EMBEDDED,
     FULL_CAPABILITIES,
     LEGACY,
     META,
@@ -26,7 +27,6 @@ from mcp_touchstone.suite import (
     Role,
     Seen,
     Share,
-    Slip,
     Source,
     Step,
     Unopened,
@@ -48,16 +48,6 @@ GRACE = 1.0
 MARKS = {b"\xff\xfe", b"\xfe\xff", b"\xff\xfe\0\0", b"\0\0\xfe\xff"}
 """Byte order marks of UTF-16 and UTF-32; alone on a line if a server ends before its first message.
 """
-
-IN_LINES = {
-    Slip.ENCODED_TWICE,
-    Slip.PYTHON_TEXT,
-    Slip.EVENT_STREAM,
-    Slip.CONTROLS,
-    Slip.BASE64,
-    Slip.TEXT_BEFORE,
-}
-"""Faults of a line that contains a message and other text."""
 
 FOREIGN = "größe-試金石"
 LOCALE = {"LC_ALL": "C", "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
@@ -165,7 +155,7 @@ def _purity(record: Record, entry: Entry) -> Iterator[Seen]:
     reading = entry.reading
     if reading is None:
         return
-    if entry.slip is not None and entry.slip in IN_LINES:
+    if entry.slip is not None and entry.slip in EMBEDDED:
         yield Seen(clause, False, entry.n, MESSAGES_ONLY, f"{entry.slip}; {CURES[entry.slip]}")
     elif Fault.BLANK in reading.faults:
         actual = "a blank line"

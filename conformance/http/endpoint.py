@@ -15,7 +15,9 @@ from mcp_touchstone.suite import (
     Kind,
     Record,
     Seen,
+    Unopened,
     ambient,
+    beside_json,
     brief,
     long_texts,
     scenario,
@@ -60,14 +62,22 @@ def judge_accepted(talk: Conversation, clause: str, answer: HttpAnswer, what: st
     if answer.refused or not answer.status:
         talk.judge.unseen(clause, f"the server does not accept {what}: {answer}")
         return
-    empty = not answer.messages and not answer.exchange.body.strip()
+    body = _body_of(answer.exchange)
     talk.judge(
         clause,
-        answer.status == ACCEPTED and empty,
+        answer.status == ACCEPTED and not body,
         expected=f"202 Accepted without a body for {what}",
-        actual=answer if empty else f"{answer} with a body",
+        actual=f"{answer}{body}",
         at=answer.line,
     )
+
+
+def _body_of(exchange: HttpExchange) -> str:
+    """Return that a response has a body, or announces one; empty if it has none."""
+    if exchange.messages or exchange.body.strip():
+        return " with a body"
+    announced = (exchange.header("Content-Length") or "").strip("0 ")
+    return " with a body that it announces only" * (bool(announced) and not exchange.body)
 
 
 @scenario("endpoint-notification-accepted", "endpoint-notification-refused")
@@ -135,13 +145,13 @@ def accepts_what_needs_no_answer(record: Record) -> Iterator[Seen]:
         if found is None or id(exchange) in errors:
             continue
         clause, what = found
-        empty = not exchange.messages and not exchange.body.strip()
+        body = _body_of(exchange)
         yield Seen(
             clause,
-            exchange.status == ACCEPTED and empty,
+            exchange.status == ACCEPTED and not body,
             exchange.line,
             f"202 Accepted without a body for {what}",
-            str(exchange) if empty else f"{exchange} with a body",
+            f"{exchange}{body}",
         )
 
 
@@ -185,9 +195,13 @@ def _has_request(value: Any) -> bool:
     return any(isinstance(one, dict) and "method" in one and "id" in one for one in members)
 
 
-@ambient("endpoint-request-content-type")
+@ambient("endpoint-request-content-type", unopened=Unopened.ALWAYS)
 def answers_requests_with_json_or_a_stream(record: Record) -> Iterator[Seen]:
     """The answer to a request is JSON or a stream of events."""
+    for entry in record.lines():
+        if entry.origin is not None and entry.origin.event is None and (odd := beside_json(entry)):
+            expected = "strict JSON (RFC 8259) in a body of application/json"
+            yield Seen("endpoint-request-content-type", False, entry.n, expected, odd)
     for exchange in record.transcript.exchanges:
         if exchange.verb != "POST" or not exchange.line or exchange.status not in SUCCESS:
             continue
@@ -198,10 +212,10 @@ def answers_requests_with_json_or_a_stream(record: Record) -> Iterator[Seen]:
             continue  # there is nothing left that it could answer
         yield Seen(
             "endpoint-request-content-type",
-            exchange.kind in TYPES,
+            len(exchange.kinds) == 1 and exchange.kind in TYPES,
             exchange.line,
             "application/json or text/event-stream",
-            exchange.kind or "no Content-Type",
+            " and ".join(exchange.kinds) or "no Content-Type",
         )
 
 

@@ -47,6 +47,11 @@ def encoded(text: str) -> str:
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
 
 
+def shouted(text: str) -> str:
+    """The Base64 form with its marker in capitals, which is a plain value."""
+    return encoded(text).replace("base64", "BASE64")
+
+
 # --- revisions with a handshake
 
 
@@ -143,23 +148,35 @@ def rejects(
 def compares_the_headers_with_the_body(talk: Conversation) -> None:
     """A request whose headers differ from its body is rejected with 400 and -32020."""
     method = talk.wire.everyday
-    other = "tools/list" if method != "tools/list" else "server/discover"
-    wrong: tuple[tuple[str, str, Mapping[str, Change]], ...] = (
-        ("headers-method-mismatch-rejected", f"Mcp-Method {other}", {"Mcp-Method": other}),
-        ("headers-method-missing-rejected", "a request without Mcp-Method", {"Mcp-Method": None}),
-        ("headers-value-case", "an Mcp-Method in capitals", {"Mcp-Method": method.upper()}),
-    )
-    ignored = False
-    for clause, what, change in wrong:
-        if not (ignored and clause == "headers-value-case"):
-            answer = talk.http.post(talk.wire.build(method), change)
-            rejects(talk, clause, answer, what)
-            ignored |= served(answer) and clause == "headers-method-mismatch-rejected"
+    ignored = compares_the_method(talk, talk.wire.build(method))
+    for listing in dict.fromkeys(talk.spoken.listing):
+        if listing != method:
+            compares_the_method(talk, talk.wire.build(listing))
+    if not ignored:
+        answer = talk.http.post(talk.wire.build(method), {"Mcp-Method": method.upper()})
+        rejects(talk, "headers-value-case", answer, "an Mcp-Method in capitals")
     request = talk.wire.build(method, meta=talk.wire.meta(version="2025-11-25"))
     older = talk.http.post(request, {VERSION: talk.revision}, malformed=True)
     what = "a version header that differs from _meta"
     rejects(talk, "headers-version-mismatch-rejected", older, what, version=True)
     unseen_form(talk)
+
+
+def compares_the_method(talk: Conversation, request: Mapping[str, Any]) -> bool:
+    """Judge a request with another Mcp-Method, and without one; return if the former was served."""
+    other = other_than(request["method"])
+    answer = talk.http.post(request, {"Mcp-Method": other})
+    what = f"{request['method']} with Mcp-Method {other}"
+    rejects(talk, "headers-method-mismatch-rejected", answer, what)
+    without = talk.http.post(request, {"Mcp-Method": None})
+    what = f"{request['method']} without Mcp-Method"
+    rejects(talk, "headers-method-missing-rejected", without, what)
+    return served(answer)
+
+
+def other_than(method: str) -> str:
+    """Return another method that servers have."""
+    return "tools/list" if method != "tools/list" else "server/discover"
 
 
 def unseen_form(talk: Conversation) -> None:
@@ -245,6 +262,7 @@ def compares_the_name_with_the_body(talk: Conversation) -> None:
             ("headers-name-decoded-mismatch", "a broken encoding", "=?base64?%%%?="),
             ("headers-invalid-characters", "the byte 0xE9 in Mcp-Name", name + STRANGE),
             ("headers-value-case", "an Mcp-Name in other case", name.swapcase()),
+            ("headers-value-case", "an encoded Mcp-Name with =?BASE64?", shouted(name)),
         )
         for clause, what, value in changes:
             counted = ignored and clause == "headers-value-case"
@@ -257,6 +275,21 @@ def compares_the_name_with_the_body(talk: Conversation) -> None:
             else:
                 rejects(talk, clause, answer, what)
             ignored |= served(answer) and clause == "headers-name-mismatch-rejected"
+    unseen_form(talk)
+
+
+@scenario("headers-method-named-rejected", *REJECTED)
+def compares_the_method_of_a_call(talk: Conversation) -> None:
+    """A call, a read or a prompt whose Mcp-Method differs from its body is rejected."""
+    clause, everyday = "headers-method-named-rejected", talk.wire.build(talk.wire.everyday)
+    for kind, what in ((other_than, "another Mcp-Method"), (lambda _: None, "no Mcp-Method")):
+        if served(talk.http.post(everyday, {"Mcp-Method": kind(everyday["method"])})):
+            continue  # the rules above have counted it
+        for example in named_examples(talk):
+            request = talk.wire.build(example.method, example.params)
+            answer = talk.http.post(request, {"Mcp-Method": kind(example.method)})
+            rejects(talk, clause, answer, f"{example.method} with {what}")
+    talk.judge.otherwise_unseen(clause, "it does not look at Mcp-Method at all")
     unseen_form(talk)
 
 

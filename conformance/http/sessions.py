@@ -52,8 +52,8 @@ def opens_session(talk: Conversation) -> str | None:
 def issues_ids_of_visible_characters(record: Record) -> Iterator[Seen]:
     """A session id has visible ASCII characters only."""
     for exchange in record.transcript.exchanges:
-        issued = exchange.header(SESSION)
-        if issued is not None and exchange.verb == "POST":
+        issued = ", ".join(exchange.lines(SESSION))  # so clients read several lines
+        if exchange.header(SESSION) is not None and exchange.verb == "POST":
             strange = [character for character in issued if ord(character) not in VISIBLE]
             yield Seen(
                 "sessions-id-visible-ascii",

@@ -19,7 +19,9 @@ from mcp_touchstone.suite import (
     Role,
     Seen,
     Subscription,
+    Unopened,
     ambient,
+    beside_json,
     brief,
     id_key,
     mrtr,
@@ -237,7 +239,7 @@ def sends_each_response_on_the_stream_of_its_request(record: Record) -> Iterator
                     )
 
 
-@ambient("streams-messages-only")
+@ambient("streams-messages-only", unopened=Unopened.ALWAYS)
 def sends_messages_only(record: Record) -> Iterator[Seen]:
     """Each event with data is a JSON-RPC message."""
     for entry in record.lines():
@@ -246,12 +248,13 @@ def sends_messages_only(record: Record) -> Iterator[Seen]:
             continue
         if {Fault.TOO_LONG, Fault.TOO_DEEP, Fault.TOO_MANY} & reading.faults:
             continue
+        odd = beside_json(entry)
         yield Seen(
             "streams-messages-only",
-            isinstance(reading.value, dict | list),
+            isinstance(reading.value, dict | list) and not odd,
             entry.n,
             "a JSON-RPC message in each event with data; `: ping` keeps a connection alive",
-            f"an event with the data {brief(entry.text.strip(), 60)}",
+            odd or f"an event with the data {brief(entry.text.strip(), 60)}",
         )
 
 

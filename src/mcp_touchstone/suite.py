@@ -45,7 +45,7 @@ from mcp_touchstone.connection.subscriptions import Subscription
 from mcp_touchstone.connection.tasks import Task
 from mcp_touchstone.discovery.recon import LISTS
 from mcp_touchstone.judging import authorization, clients, gateways, listings, long_texts
-from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.judging.ambient import Record, beside_json
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.file_resources import edit, served
 from mcp_touchstone.judging.guarded import attempt, challenged, guarded, harmless_requests
@@ -99,7 +99,7 @@ from mcp_touchstone.wire.matchers import (
     same_outcome,
     wrong_types,
 )
-from mcp_touchstone.wire.near_miss import CURES, Slip, near_miss
+from mcp_touchstone.wire.near_miss import CURES, EMBEDDED, Slip, near_miss
 from mcp_touchstone.wire.schema import Flaw
 from mcp_touchstone.wire.schema_dialect import DIALECTS, allows, dialect_of, misfit, violations
 from mcp_touchstone.wire.task_states import Sighting, sightings
@@ -114,6 +114,7 @@ __all__ = [
     "CREDENTIALS",
     "CURES",
     "DIALECTS",
+    "EMBEDDED",
     "FULL_CAPABILITIES",
     "HEADER_MARK",
     "HEADER_TYPES",
@@ -181,6 +182,7 @@ __all__ = [
     "attempt",
     "authorization",
     "base64_fault",
+    "beside_json",
     "brief",
     "callers",
     "came_instead",

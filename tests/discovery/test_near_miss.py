@@ -4,6 +4,7 @@ Two tests cover servers that are silent: until something comes that no client se
 """
 
 import base64
+import json
 import sys
 import threading
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.near_miss import CURES, READ_ON, Slip, corrected, near_miss
 from tests.cases import cases
 from tests.hostile_cases import hostile
+from tests.http_canned import fixed, mcp, response, serving
 
 pytestmark = pytest.mark.slow
 
@@ -92,6 +94,30 @@ def test_silent_server_gets_its_cause(server: str, kind: str, clause: str, words
     assert words in failed[clause]
     assert words in run.trouble
     assert not is_repeated(run)  # each repetition would wait for the first answer again
+
+
+def test_over_http_no_rule_of_stdio_is_broken() -> None:
+    stream = response("200 OK", "text/event-stream", b'data: {"jsonrpc": "2.\ndata: 0"}\n\n')
+    with serving(fixed(stream)) as server:
+        target = Target(url=server.url)
+        run = judge(target, load(), Choice(revisions=("2025-11-25",), rules_fed=False))
+
+    assert {verdict.clause.id for verdict in run.of(Outcome.FAIL)} == {"streams-messages-only"}
+
+
+def test_over_http_a_message_encoded_twice_is_no_message() -> None:
+    def twice(message: bytes) -> bytes:
+        data = json.dumps(message.decode()).encode()
+        return response("200 OK", "text/event-stream", b"data: " + data + b"\n\n")
+
+    with serving(mcp(written=twice)) as server:
+        wanted = Choice(
+            select=("streams-messages-only", "ping-empty-response"), revisions=("2025-11-25",)
+        )
+        run = judge(Target(url=server.url), load(), wanted)
+
+    assert {verdict.clause.id for verdict in run.of(Outcome.FAIL)} == {"streams-messages-only"}
+    assert CURES[Slip.ENCODED_TWICE] in run.trouble
 
 
 def test_a_trace_that_quotes_a_message_is_not_taken_for_one() -> None:

@@ -93,6 +93,16 @@ mutants("endpoint-notification-accepted", of=HttpFault, revision=MODERN)(
 )
 
 
+@mutant("endpoint-notification-accepted", revision=LEGACY)
+class AnnouncesABody(HttpFault):
+    """Announces a body for the 202 to a cancellation, and closes the connection without one."""
+
+    def begin(self, status: int, headers: Any) -> None:
+        owes = status == 202 and b"notifications/cancelled" in self.received
+        self.close_connection |= owes
+        super().begin(status, {**headers, "Content-Length": "8"} if owes else headers)
+
+
 class AcceptsOneKindWith200(HttpFault):
     """Answers one kind of message by 200."""
 
@@ -266,6 +276,51 @@ mutants("endpoint-batch-accepted", of=AcceptsBatchesWith200, revision=BATCHES)(
         "Answers a batch with a response by 200.",
         is_wrong=lambda self: b'"result"' in self.received,
     )
+)
+
+
+class _NamesTypesTwice(HttpFault):
+    """Writes the header with the type of each answer twice, as a server behind a careless proxy."""
+
+    second: ClassVar[str] = ""
+
+    def send_header(self, keyword: str, value: str) -> None:
+        super().send_header(keyword, value)
+        if keyword == "Content-Type":
+            super().send_header(keyword, self.second or value)
+
+
+mutants("endpoint-request-content-type", of=_NamesTypesTwice)(
+    NamesTwoTypes=has("Says that each answer is plain text, too.", second="text/plain")
+)
+controls("endpoint-request-content-type", of=_NamesTypesTwice)(
+    NamesOneTypeTwice="Names the type of each answer twice."
+)
+
+
+class _AltersBodies(HttpFault):
+    """Writes bodies that are not strict JSON."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        return status, self.altered(body), extra
+
+    def altered(self, body: bytes) -> bytes:
+        """Return the body of an answer."""
+        return body
+
+
+mutants("endpoint-request-content-type", of=_AltersBodies)(
+    MarksTheByteOrder=has(
+        "Begins each body with a byte order mark.",
+        altered=lambda self, body: body and b"\xef\xbb\xbf" + body,
+    ),
+    WritesNanInBodies=has(
+        "Writes NaN into the results of calls, as json.dumps of Python does.",
+        LEGACY,
+        altered=lambda self, body: body.replace(
+            b'"content":[', b'"_meta":{"cost":NaN},"content":['
+        ),
+    ),
 )
 
 

@@ -103,6 +103,7 @@ controls(
     "headers-version-unsupported-status",
     "headers-method-mismatch-rejected",
     "headers-method-missing-rejected",
+    "headers-method-named-rejected",
     "headers-value-case",
     "headers-name-case",
     "headers-name-mismatch-rejected",
@@ -179,6 +180,46 @@ class IgnoresTheMethodHeaderInAnyCase(Corrects):
             self.set_header("Mcp-Method", message["method"])
 
 
+mutants("headers-method-mismatch-rejected", of=Corrects, revision=MODERN)(
+    IgnoresTheMethodHeaderOfLists=has(
+        "Serves a list whose Mcp-Method is another method.",
+        correct=lambda self, message: (
+            str(message["method"]).endswith("/list")
+            and self.header("Mcp-Method") is not None
+            and self.set_header("Mcp-Method", message["method"])
+        ),
+    ),
+)
+mutants("headers-method-named-rejected", of=Corrects, revision=MODERN)(
+    IgnoresTheMethodHeaderOfCalls=has(
+        "Serves a call whose Mcp-Method is another method.",
+        correct=lambda self, message: (
+            message["method"] == "tools/call"
+            and self.header("Mcp-Method") is not None
+            and self.set_header("Mcp-Method", message["method"])
+        ),
+    ),
+    NeedsNoMethodHeaderOfReads=has(
+        "Serves a read without Mcp-Method.",
+        correct=lambda self, message: (
+            message["method"] == "resources/read"
+            and self.header("Mcp-Method") is None
+            and self.set_header("Mcp-Method", message["method"])
+        ),
+    ),
+)
+mutants("headers-method-missing-rejected", of=Corrects, revision=MODERN)(
+    NeedsNoMethodHeaderOfLists=has(
+        "Serves a list without Mcp-Method.",
+        correct=lambda self, message: (
+            str(message["method"]).endswith("/list")
+            and self.header("Mcp-Method") is None
+            and self.set_header("Mcp-Method", message["method"])
+        ),
+    )
+)
+
+
 @mutant("headers-method-missing-rejected", revision=MODERN)
 class NeedsNoMethodHeader(Corrects):
     """Serves a request without Mcp-Method."""
@@ -250,6 +291,16 @@ class ComparesEncodedNames(Corrects):
     def correct(self, message: Json) -> None:
         if (self.header("Mcp-Name") or "").startswith("=?base64?"):
             self.set_header("Mcp-Name", "as-written")
+
+
+@mutant("headers-value-case", revision=MODERN)
+class DecodesInAnyCase(Corrects):
+    """Decodes an Mcp-Name with =?BASE64? before it, which is a plain value."""
+
+    def correct(self, message: Json) -> None:
+        said = self.header("Mcp-Name") or ""
+        if said.startswith("=?BASE64?"):
+            self.set_header("Mcp-Name", said.replace("BASE64", "base64"))
 
 
 @mutant("headers-name-decoded-mismatch", revision=MODERN)

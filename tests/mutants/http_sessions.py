@@ -120,6 +120,17 @@ mutants("sessions-id-visible-ascii", of=RenamesSessions)(
         "Issues session ids with a space in them.", name=lambda self, session: f"session {session}"
     )
 )
+
+
+@mutant("sessions-id-visible-ascii")
+class WritesTheIdTwice(HttpFault):
+    """Writes the header with the session id twice, as a server behind a careless proxy."""
+
+    def send_header(self, keyword: str, value: str) -> None:
+        for _ in range(2 if keyword == SESSION else 1):
+            super().send_header(keyword, value)
+
+
 mutants("sessions-id-unique", of=RenamesSessions)(
     CountsSessions=has(
         "Issues session ids that count.",

@@ -1,5 +1,6 @@
 """HTTP servers that break a rule of http/streams."""
 
+import json
 import re
 import threading
 import time
@@ -172,6 +173,38 @@ mutants("streams-messages-only", of=KeepsStreamsAlive)(
     PingsBySessions="Sends data: ping at the end of each stream of a session.",
     PingsByRequests=has(
         'Sends the data "alive" on each stream of 2026-07-28.', MODERN, mark=b'data: "alive"\n\n'
+    ),
+)
+
+
+class _AltersEvents(HttpFault):
+    """Answers by streams only, and writes the data of events that are not strict JSON."""
+
+    def respond(self, exchange: Any, *more: Any, **others: Any) -> bool:
+        exchange.only = lambda: None
+        return super().respond(exchange, *more, **others)
+
+    def _chunk(self, data: bytes) -> None:
+        super()._chunk(
+            re.sub(rb"(?m)^data: (\{.*)$", lambda one: b"data: " + self.of(one[1]), data)
+        )
+
+    def of(self, message: bytes) -> bytes:
+        """Return the data of an event."""
+        return message
+
+
+mutants("streams-messages-only", of=_AltersEvents)(
+    EncodesEventsTwice=has(
+        "Puts the JSON of each message into a JSON string.",
+        of=lambda self, message: json.dumps(message.decode()).encode(),
+    ),
+    WritesNanInEvents=has(
+        "Writes NaN into the results of calls, as json.dumps of Python does.",
+        LEGACY,
+        of=lambda self, message: message.replace(
+            b'"content":[', b'"_meta":{"cost":NaN},"content":['
+        ),
     ),
 )
 

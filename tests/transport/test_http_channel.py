@@ -477,6 +477,7 @@ RESULT = b'{"jsonrpc":"2.0","id":%s,"result":{}}'
         (EVENTS, b"%s", "JSON without `data:`, which is application/json"),
         (EVENTS, b"%s\n\n", "JSON without `data:`, which is application/json"),
         ("application/json", b"data: %s\n\n", "events, which are text/event-stream"),
+        ("application/json", b'{"of": %s', "a body that is no JSON"),
     ],
 )
 @pytest.mark.parametrize("is_open", [False, True])

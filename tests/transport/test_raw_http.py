@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.connection.connection import Connection
-from mcp_touchstone.connection.pending import came_instead
+from mcp_touchstone.connection.pending import came_instead, first_response
 from mcp_touchstone.connection.raw_http import RawHttp, changed
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.http_endpoint import free_port
 from mcp_touchstone.transport.live_transcript import LiveTranscript
+from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.transcript import Source
 from tests.http_canned import mcp, response
@@ -137,6 +138,27 @@ def test_refusal_without_a_message_is_not_called_silence() -> None:
 
     assert said == "HTTP 400, application/json (its body is empty)"
     assert came_instead(wire, len(wire.transcript) + 1) == "silence"
+
+
+def test_response_that_ended_without_an_answer_ends_the_wait_for_it() -> None:
+    cut = response(body=b'{"jsonrpc":"2.0","id":101,"resu')
+    with talking(lambda c, _r: c.sendall(cut), patience=600.0) as (wire, _):
+        message = wire.build("ping")
+        line = wire.say_raw(encode(message), message, malformed=True)
+        reply, came = first_response(wire, line)
+
+    assert (reply.answered, came) == (False, [])
+    assert came_instead(wire, line) == "HTTP 200, application/json (a body that is no JSON)"
+
+
+def test_types_that_differ_are_all_known() -> None:
+    more = ("Content-Type: text/plain", "content-type: application/json; charset=utf-8")
+    answer = response("200 OK", "application/json", b"{}", *more)
+    with talking(lambda c, _r: c.sendall(answer)) as (wire, _):
+        got = RawHttp(wire).post(wire.build("ping"))
+
+    assert got.exchange.kinds == ["application/json", "text/plain"]
+    assert got.exchange.kind == "application/json"
 
 
 def test_there_is_no_http_on_stdio() -> None:

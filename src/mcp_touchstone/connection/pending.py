@@ -164,14 +164,15 @@ def strays(connection: Connection, n: int) -> list[tuple[Entry, Message]]:
 def first_response(connection: Connection, line: int) -> tuple[Reply, list[tuple[Entry, Message]]]:
     """Wait for the answer to the only pending request; return it, and strays instead of it.
 
-    A stray may be the answer with a changed id. It ends the long wait, but the answer itself may
-    still come for a short time.
+    A stray may be the answer with a changed id. It ends the long wait, and so does the end of an
+    HTTP response; but the answer itself may still come for a short time.
     """
 
     def came() -> bool:
         since = connection.transcript.since(line)
         answers = (m.answers for entry in since for m in entry.messages)
-        return line in answers or bool(strays(connection, line))
+        over = connection.channel.silence(line)
+        return bool(line in answers or over or strays(connection, line))
 
     connection.wait(came, connection.pace.reply)
     return connection.answer_to(line, connection.pace.silence), strays(connection, line)

@@ -114,7 +114,7 @@ class Plan:
         else:
             self.trouble = profile.trouble or "the server speaks no revision we know"
             if not profile.is_excused:
-                self._planned[0] = list(_mute(profile, registry, choice))
+                self._planned[0] = list(_mute(target, profile, registry, choice))
 
     @property
     def cases(self) -> list[PlannedCase]:
@@ -361,7 +361,9 @@ def _rests_on_bindings(case: Case) -> bool:
     return case.is_attack or any(c.words & needs.OPERATIONS.keys() for c in case.clauses)
 
 
-def _mute(profile: "ServerProfile", registry: Registry, choice: Choice) -> Iterator[PlannedCase]:
+def _mute(
+    target: "Target", profile: "ServerProfile", registry: Registry, choice: Choice
+) -> Iterator[PlannedCase]:
     """Plan the cases for a server that never answered: rules about its output."""
     tried = [r for r in profile.refused if not rev.is_modern(r)] or list(profile.refused)
     if not tried:
@@ -381,6 +383,7 @@ def _mute(profile: "ServerProfile", registry: Registry, choice: Choice) -> Itera
             c
             for c in case.clauses
             if newest in c.revisions
+            and target.transport in c.transports
             and choice.takes(case, c)
             and (case.unopened in marks or c.id == explained)
         )

@@ -20,8 +20,9 @@ from mcp_touchstone.results.verdict import (
 from mcp_touchstone.transport.process import Ending, Step, left
 from mcp_touchstone.wire.events import Side
 from mcp_touchstone.wire.exchange import Exchange, Origin
-from mcp_touchstone.wire.framing import Kind, object_in, value_in
+from mcp_touchstone.wire.framing import Fault, Kind, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Message, Role
+from mcp_touchstone.wire.near_miss import CURES, EMBEDDED
 from mcp_touchstone.wire.transcript import UNJUDGED, Entry, Source, Transcript
 
 INVALID: Final = "our request had an invalid value, which the server may have repeated"
@@ -352,3 +353,16 @@ def _origin(entries: Sequence[Entry], n: int | None) -> str:
                 return entries[asked - 1].scenario
     earlier = (entry.scenario for entry in reversed(entries[:n]) if entry.scenario)
     return next(earlier, DISCOVERY)
+
+
+def beside_json(entry: Entry) -> str:
+    """Return what an event or a body has besides strict JSON (RFC 8259); empty for nothing.
+
+    We read its message in spite of that, as no client need do.
+    """
+    if entry.slip is not None and entry.slip in EMBEDDED:
+        return f"{entry.slip}; {CURES[entry.slip]}"
+    faults = frozenset[Fault]() if entry.reading is None else entry.reading.faults
+    if Fault.BYTE_ORDER_MARK in faults:
+        return "a byte order mark before the message; write UTF-8 without it"
+    return str(Fault.CONSTANT) if Fault.CONSTANT in faults else ""

@@ -17,7 +17,7 @@ import h11
 
 from mcp_touchstone.transport.http_advice import SILENT
 from mcp_touchstone.transport.http_endpoint import Endpoint
-from mcp_touchstone.wire.exchange import EVENTS, Exchange, Origin
+from mcp_touchstone.wire.exchange import EVENTS, JSON, Exchange, Origin
 from mcp_touchstone.wire.framing import CUT, LINE_LIMIT, Kind, Line, brief, kind_of, read
 from mcp_touchstone.wire.sse import EventReader
 
@@ -356,6 +356,8 @@ class _Plain(_Body):
                 self.exchange.lost = f"events, which are {EVENTS}"
             elif _are_objects(data):
                 self.exchange.lost = "several JSON objects in one body"
+            elif self.exchange.kind == JSON and data.strip() and not read(line).readable:
+                self.exchange.lost = "a body that is no JSON"
 
 
 def _are_objects(data: bytes) -> bool:

@@ -83,8 +83,12 @@ class Exchange:
 
     def header(self, name: str) -> str | None:
         """Return the first value of a response header; None if it is absent."""
+        return next(iter(self.lines(name)), None)
+
+    def lines(self, name: str) -> list[str]:
+        """Return the values of a response header that is written once or several times."""
         wanted = name.lower()
-        return next((value for known, value in self.headers if known.lower() == wanted), None)
+        return [value for known, value in self.headers if known.lower() == wanted]
 
     def said(self, name: str) -> str | None:
         """Return the first value of a header of the request; None if it is absent."""
@@ -94,7 +98,13 @@ class Exchange:
     @property
     def kind(self) -> str:
         """The media type of the response, in lower case and without parameters."""
-        return (self.header("Content-Type") or "").partition(";")[0].strip().lower()
+        return next(iter(self.kinds), "")
+
+    @property
+    def kinds(self) -> list[str]:
+        """The different media types of the response; more than one are a contradiction."""
+        types = self.lines("Content-Type")
+        return [*dict.fromkeys(one.partition(";")[0].strip().lower() for one in types)]
 
     @property
     def streams(self) -> bool:

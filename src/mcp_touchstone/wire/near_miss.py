@@ -195,6 +195,9 @@ _READERS: Final[dict[Slip, Callable[[bytes, Any], Any]]] = {
 }
 """Fault of a line -> function that reads the message in it; the most specific faults first."""
 
+EMBEDDED: Final = frozenset(_READERS)
+"""Faults of a line, an event or a body that has a message in something else."""
+
 
 def corrected(slip: Slip, raw: bytes, value: Any, waiting: Iterable[Any]) -> Any:
     """Return the intended message in a line of a server with this fault; None if it has no fault.
