@@ -14,7 +14,7 @@ from mcp_touchstone.transport.live_transcript import LiveTranscript
 from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.transcript import Source
-from tests.http_canned import mcp, response
+from tests.http_canned import mcp, response, silent
 from tests.transport.test_http_channel import EVENTS, answer_to, connected, headers, stream, talking
 
 HEADERS = (("Host", "a"), ("Accept", "x"), ("Connection", "close"))
@@ -149,6 +149,17 @@ def test_response_that_ended_without_an_answer_ends_the_wait_for_it() -> None:
 
     assert (reply.answered, came) == (False, [])
     assert came_instead(wire, line) == "HTTP 200, application/json (a body that is no JSON)"
+
+
+def test_delete_is_awaited_for_long_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    with talking(silent) as (wire, _):
+        pace = wire.pace
+        monkeypatch.setattr(wire, "wait", lambda _, seconds: waits.append(seconds))
+        for _ in range(3):
+            assert RawHttp(wire).delete().status == 0
+
+    assert waits == [pace.reply, pace.silence, pace.silence]
 
 
 def test_types_that_differ_are_all_known() -> None:

@@ -309,9 +309,20 @@ class RawHttp:
         """GET the endpoint with the ordinary headers and some changes; wait for the status."""
         return self.send("GET", change, **more)
 
-    def delete(self, change: Mapping[str, Change] | None = None, **more: Any) -> HttpAnswer:
-        """DELETE the session of the connection; wait for the status."""
-        return self.send("DELETE", change, **more)
+    def delete(
+        self, change: Mapping[str, Change] | None = None, *, wait: bool = True, **more: Any
+    ) -> HttpAnswer:
+        """DELETE the session of the connection; wait for the status.
+
+        The wait is short if the server has left an earlier one without an answer.
+        """
+        pace = self._connection.pace
+        if pace.ends_none:
+            more["seconds"] = pace.silence
+        answer = self.send("DELETE", change, wait=wait, **more)
+        if wait and not answer.status and not answer.closed:
+            pace.ends_none = True
+        return answer
 
     def send(
         self,
@@ -369,10 +380,10 @@ class RawHttp:
             response.exchange.event_line = number
         answer = HttpAnswer(self._connection, response, line or number)
         if wait:
-            answer.wait_status(limit)
+            headed = answer.wait_status(limit)
             if answer.exchange.streams and line:
                 answer.wait_reply(limit)
-            elif not answer.exchange.streams:
+            elif headed and not answer.exchange.streams:
                 answer.wait_closed(limit)
         return answer
 

@@ -34,6 +34,7 @@ class Pace:
         hurried: whether to use shorter limits, for a quick look.
         spins: whether a process of the server uses a whole core while idle. No limit is extended
             then: it is the server itself that keeps the cores.
+        ends_none: whether the server has left the DELETE of a session without an answer.
     """
 
     startup: float
@@ -42,6 +43,7 @@ class Pace:
     unfinished: float = UNFINISHED
     hurried: bool = False
     spins: bool = False
+    ends_none: bool = False
 
     @property
     def reply(self) -> float:
