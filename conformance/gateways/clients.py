@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from mcp_touchstone.suite import (
+from mcp_touchstone.gateway.suite import (
     Seen,
     ambient,
     brief,

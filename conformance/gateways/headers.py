@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from mcp_touchstone.suite import (
+from mcp_touchstone.gateway.suite import (
     Breach,
     HttpExchange,
     Seen,

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
-from mcp_touchstone.suite import (
+from mcp_touchstone.gateway.suite import (
     META,
     Role,
     Seen,

@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_touchstone.suite import LISTS, Seen, ambient, brief, gateways, list_in, second, value_in
+from mcp_touchstone.gateway.suite import (
+    LISTS,
+    Seen,
+    ambient,
+    brief,
+    gateways,
+    list_in,
+    second,
+    value_in,
+)
 
 METHODS: Final = {"prompt": "prompts/get", "resource": "resources/read"}
 """Step -> the method of a request that only it sends."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_touchstone.suite import Seen, ambient, brief, gateways
+from mcp_touchstone.gateway.suite import Seen, ambient, brief, gateways
 
 SHOWN: Final = 2
 """Messages that a finding shows."""

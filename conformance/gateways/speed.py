@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Final
 
-from mcp_touchstone.suite import Seen, ambient, brief, gateways, object_in
+from mcp_touchstone.gateway.suite import Seen, ambient, brief, gateways, object_in
 
 LANES: Final = {1: 32, 8: 96, 64: 192}
 """Calls in flight -> calls."""

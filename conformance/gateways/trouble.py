@@ -3,7 +3,15 @@
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_touchstone.suite import Seen, ambient, brief, gateways, is_modern, object_in, troubled
+from mcp_touchstone.gateway.suite import (
+    Seen,
+    ambient,
+    brief,
+    gateways,
+    is_modern,
+    object_in,
+    troubled,
+)
 
 LATE: Final = 5000
 """Milliseconds after which a late answer comes."""

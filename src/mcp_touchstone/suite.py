@@ -44,14 +44,13 @@ from mcp_touchstone.connection.server_requests import Question, input_requests, 
 from mcp_touchstone.connection.subscriptions import Subscription
 from mcp_touchstone.connection.tasks import Task
 from mcp_touchstone.discovery.recon import LISTS
-from mcp_touchstone.judging import authorization, clients, gateways, listings, long_texts
+from mcp_touchstone.judging import authorization, clients, listings, long_texts
 from mcp_touchstone.judging.ambient import Record, beside_json
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.file_resources import edit, served
 from mcp_touchstone.judging.guarded import attempt, challenged, guarded, harmless_requests
 from mcp_touchstone.judging.schema_rules import Typed, each, shapes, typed
 from mcp_touchstone.judging.used_server import Broken
-from mcp_touchstone.parts import callers, rich_upstream, second, troubled, upstream
 from mcp_touchstone.parts import part as parts
 from mcp_touchstone.properties import examples as drawn
 from mcp_touchstone.properties.runner import BrokenClause, Draw, Heard, Property, Say
@@ -184,7 +183,6 @@ __all__ = [
     "base64_fault",
     "beside_json",
     "brief",
-    "callers",
     "came_instead",
     "capability_faults",
     "catalogue",
@@ -198,7 +196,6 @@ __all__ = [
     "edit",
     "first_response",
     "fits_header",
-    "gateways",
     "guarded",
     "guessable",
     "harmless_requests",
@@ -227,10 +224,8 @@ __all__ = [
     "questions",
     "read_pages",
     "refused_output",
-    "rich_upstream",
     "same_outcome",
     "scenario",
-    "second",
     "served",
     "shapes",
     "sightings",
@@ -239,10 +234,8 @@ __all__ = [
     "task_support",
     "timestamps",
     "traces",
-    "troubled",
     "type_name",
     "typed",
-    "upstream",
     "uri_template",
     "value_in",
     "violations",

@@ -51,3 +51,24 @@ def test_pytest_session_without_server_imports_only_the_options(pytester: pytest
     )
 
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
+OF_GATEWAYS = (
+    *("gateway", "judging.gateways", "judging.expected", "_suites.conformance.gateways"),
+    *("parts.upstream", "parts.rich_upstream", "parts.callers", "parts.second", "parts.troubled"),
+)
+
+
+def test_check_imports_nothing_of_gateways() -> None:
+    """Our server behind a gateway alone reads and fills a file of data while it is imported."""
+    words = ("check", "--self", "--revision", "2025-11-25", "--select", "ping-empty-response")
+    found = imported(
+        "from mcp_touchstone.cli import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()):\n"
+        f"    code = main({[*words]!r})\n"
+        "assert not code, code"
+    )
+
+    assert "mcp_touchstone.suite" in found
+    names = tuple(f"mcp_touchstone.{one}" for one in OF_GATEWAYS)
+    assert [one for one in found if one.startswith(names)] == []
