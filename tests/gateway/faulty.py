@@ -640,8 +640,35 @@ class Crosses(Gateway):
         yield message
 
 
+class OpensForEach(Gateway):
+    """Has no fault: it opens a session with the server for each call, as a gateway may."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Make a call in a session of its own."""
+        if message.get("method") == "tools/call":
+            threading.Thread(target=self._call, args=(message,), daemon=True).start()
+        else:
+            yield message
+
+    def _call(self, message: Json) -> None:
+        opening = {**next(iter(self.asked.values())), "id": "opening"}
+        initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        said = b"".join(json.dumps(one).encode() + b"\n" for one in (opening, initialized, message))
+        with subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as own:
+            assert own.stdin is not None
+            assert own.stdout is not None
+            own.stdin.write(said)
+            own.stdin.flush()
+            answers = (one for one in map(json.loads, own.stdout) if one.get("id") == message["id"])
+            error = {"code": -32000, "message": "the server ended"}
+            refusal = {"jsonrpc": "2.0", "id": message["id"], "error": error}
+            self.tell_client(next(answers, refusal))
+            own.stdin.close()
+
+
 FAULTS: dict[str, type[Gateway]] = {
     "none": Gateway,
+    "opens-for-each": OpensForEach,
     "drop": Members,
     "change": Changes,
     "forgets": Forgets,

@@ -261,6 +261,17 @@ def test_a_gateway_may_name_itself(clause: str) -> None:
     assert clause in {v.clause.id for v in run.of(Outcome.PASS)}
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("clause", ["gateway-load-own"])
+def test_a_gateway_may_open_a_session_for_each_of_many_calls(clause: str) -> None:
+    run = judged(faulty("opens-for-each"))
+
+    assert outcomes(run, LEGACY)[clause] is Outcome.PASS
+    assert run.execution is not None
+    assert "not judged" not in " ".join(run.execution.notes)
+
+
 @pytest.mark.usefixtures("bounded")
 @pytest.mark.parametrize("clause", ["gateway-text-surrogates"])
 @pytest.mark.parametrize("does", ["refuses", "ends"])

@@ -25,7 +25,6 @@ from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.open_folder import open_folder
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.tap.judge import results_of
-from mcp_touchstone.tap.stage import CONVERSATIONS
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.framing import object_in
 
@@ -212,7 +211,7 @@ class _Course:
                     self.pairs[revision].pop()
                     self.notes.append(
                         f"{revision}, {name}: not judged, as the gateway began more than "
-                        f"{CONVERSATIONS} conversations with our server"
+                        f"{scene.MOST} conversations with our server"
                     )
 
     def _hold(self, name: str, revision: str, again: str = "") -> Held:

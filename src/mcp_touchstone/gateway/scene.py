@@ -35,7 +35,7 @@ from mcp_touchstone.tap.drive import ELSEWHERE
 from mcp_touchstone.tap.http_stage import PartServer
 from mcp_touchstone.tap.recording import Recorder, Recording
 from mcp_touchstone.tap.replay import Replay, replay
-from mcp_touchstone.tap.stage import PROGRAM, Stage, known_secret
+from mcp_touchstone.tap.stage import CONVERSATIONS, PROGRAM, Stage, known_secret
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.family import alive, naming
 from mcp_touchstone.transport.http_channel import HttpChannel
@@ -79,6 +79,13 @@ PATIENCE: Final = 3.0
 
 STOPPING: Final = 10.0
 """Seconds for the end of the gateway after SIGTERM."""
+
+MOST: Final = 1024
+"""Conversations with our server; a gateway may begin one for each of the 320 calls of an exchange,
+and others beside them."""
+
+RARE: Final = 4 << 20
+"""Bytes of each recording after the first ones; a gateway begins so many only for small calls."""
 
 LOOK: Final = 0.1
 """Seconds between two looks at the processes."""
@@ -220,7 +227,8 @@ class Behind:
             self._stage.begin(part, self._recorder, listening)
 
     def _recorder(self, **about: str) -> Recorder:
-        self._recorders.append(Recorder(None, about, {}, planted=TOKENS))
+        most = RARE if len(self._recorders) >= CONVERSATIONS else 0
+        self._recorders.append(Recorder(None, about, {}, planted=TOKENS, most=most))
         return self._recorders[-1]
 
     def __enter__(self) -> Self:
@@ -312,7 +320,7 @@ def _listening(port: int) -> Any:
 
 def _stage(folder: Path, port: int) -> Stage:
     try:
-        return Stage(folder, port)
+        return Stage(folder, port, MOST)
     except OSError as error:
         raise GatewayError(f"--upstream-port: port {port}: {error.strerror}") from error
 

@@ -23,7 +23,7 @@ from mcp_touchstone.transport.process import now, signal_name
 from mcp_touchstone.wire.events import Happened
 
 CONVERSATIONS: Final = 64
-"""Conversations of a scenario that are recorded; later ones are refused."""
+"""Conversations with a client that are recorded; later ones are refused."""
 
 GREETING: Final = 10.0
 """Seconds that a stand-in has for the secret."""
@@ -70,6 +70,7 @@ class Stage:
         folder: a folder of ours that the client can read, for its socket.
         port: a port on loopback in its place, for a client that was configured before; its secret
             is known, so every program of this machine can be that client. 0 for none.
+        most: conversations that are recorded; later ones are refused.
 
     Attributes:
         path: its socket; None where a socket has no path.
@@ -78,13 +79,14 @@ class Stage:
         refused: whether a conversation was not recorded.
     """
 
-    def __init__(self, folder: Path, port: int = 0) -> None:
+    def __init__(self, folder: Path, port: int = 0, most: int = CONVERSATIONS) -> None:
+        self._most = most
         self._secret = known_secret(port) if port else secrets.token_hex(SECRET)
         self._place = folder
         self._talks: list[StdioConversation] = []
         self._lost: set[str] = set()
         self._lock = threading.Lock()
-        self._free = threading.BoundedSemaphore(CONVERSATIONS)
+        self._free = threading.BoundedSemaphore(most)
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._closing = False
         self.refused = False
@@ -94,7 +96,7 @@ class Stage:
             address = str(self.path)
             self._listener = socket.socket(socket.AF_UNIX)
             self._listener.bind(address)
-            self._listener.listen(CONVERSATIONS)
+            self._listener.listen(most)
         else:
             self._listener = listening(port)
             address = str(self._listener.getsockname()[1])
@@ -174,7 +176,7 @@ class Stage:
 
     def _talk(self, line: socket.socket) -> None:
         with self._lock:
-            if len(self._talks) >= CONVERSATIONS:
+            if len(self._talks) >= self._most:
                 self.refused = True
                 return
             talk = StdioConversation(line, self._record(), threading.current_thread())
