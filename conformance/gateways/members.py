@@ -16,31 +16,15 @@ from mcp_touchstone.gateway.suite import (
     value_in,
 )
 
-NEEDS: Final = {
-    "prompts": "prompts",
-    "prompt": "prompts",
-    "resources": "resources",
-    "templates": "resources",
-    "read": "resources",
-    "read-bytes": "resources",
-    "no-resource": "resources",
-    "complete": "completions",
-}
-"""ExchangeStep -> the capability of the server that it needs; all others need tools, or none."""
+NEEDS: Final = {"prompts": "prompts", "resources": "resources", "completion": "completions"}
+"""First part of a method -> the capability of the server that it needs; others need tools."""
 
-METHODS: Final = {
-    "prompt": "prompts/get",
-    "no-resource": "resources/read",
-    "complete": "completion/complete",
-    "refuse": "tools/call",
-}
-"""Step -> its method. It is the last one with its name or URI."""
+NAMED: Final = ("prompt", "no-resource", "complete", "refuse")
+"""Steps whose requests are the last ones of their method with their name or URI."""
 
 TOOLS: Final = ("everything", "fail", "nothing")
 NAMES: Final = ("name", "uri")
 """The param of a request that has the name or the URI of an item."""
-
-ERRORS: Final = ("refuse", "no-tool", "no-method", "no-resource", "no-cursor")
 
 
 @gateways.exchange("contents")
@@ -88,18 +72,23 @@ def _declared(held: gateways.Held) -> dict[str, Any]:
     return object_in(held.steps["opening"].result, "capabilities")
 
 
+def _need(pair: gateways.Pair, step: str) -> str:
+    """Return the capability that a step needs; empty for tools, and for none."""
+    return NEEDS.get(str(value_in(pair.sent(step), "method")).partition("/")[0], "")
+
+
 def _is_dropped(pair: gateways.Pair, step: str) -> bool:
     """Whether the gateway does not offer what a step needs; another rule says so."""
-    need = NEEDS.get(step, "")
+    need = _need(pair, step)
     return bool(need) and need not in _declared(pair.through)
 
 
 def _is_unkept(pair: gateways.Pair, step: str) -> bool:
     """Whether the gateway declares what a step needs, and does not know its method."""
-    works = "result" in pair.direct.steps[step].value
+    works = "result" in (pair.direct.steps[step].value or {})
     return (
         works
-        and NEEDS.get(step, "") in _declared(pair.through)
+        and _need(pair, step) in _declared(pair.through)
         and value_in(pair.through.steps[step].value, "error", "code") == gateways.NO_METHOD
     )
 
@@ -175,9 +164,9 @@ def answers_as_the_server_does(pair: gateways.Pair) -> Iterator[Seen]:
 @ambient("gateway-request-params", of="contents")
 def passes_params_on(pair: gateways.Pair) -> Iterator[Seen]:
     """The params of a prompt, a resource and a completion reach the server unchanged."""
-    for name in pair.taken(*METHODS):
-        sent = pair.own_params(pair.sent(name))
-        came = [pair.own_params(entry.value) for _, entry in pair.through.received(METHODS[name])]
+    for name in pair.taken(*NAMED):
+        sent, method = pair.own_params(pair.sent(name)), value_in(pair.sent(name), "method")
+        came = [pair.own_params(entry.value) for _, entry in pair.through.received(method)]
         same = [one for one in came if all(one.get(key) == sent.get(key) for key in NAMES)]
         if same:  # a gateway may know by itself that a thing does not exist
             last = same[-1]
@@ -194,8 +183,8 @@ def offers_what_the_server_offers(pair: gateways.Pair) -> Iterator[Seen]:
     must = {name: one for name, one in before.items() if name not in pair.expected.drops}
     old, new = {"capabilities": must}, {"capabilities": after}
     yield pair.lost("gateway-features-passed", "opening", old, new)
-    for step in pair.taken(*NEEDS):
-        if (need := NEEDS[step]) in after:
+    for step in pair.taken():
+        if (need := _need(pair, step)) in after:
             works, answer = not _is_unkept(pair, step), pair.through.steps[step].value
             actual = f"{need} is declared, and the answer is {brief(answer)}"
             yield pair.seen("gateway-opening-capabilities", step, works, "it works", actual)

@@ -27,6 +27,7 @@ CHANGED: Final = (
 UPDATED: Final = "notifications/resources/updated"
 ROOTS: Final = "notifications/roots/list_changed"
 CANCELLED: Final = "notifications/cancelled"
+PROGRESS: Final = "notifications/progress"
 LEVEL: Final = "debug"
 NUMBER: Final = 7007
 """An id, which is that of another request as a text."""
@@ -88,31 +89,15 @@ def passes_log_messages_on(pair: gateways.Pair) -> Iterator[Seen]:
     yield from pair.reaches("gateway-log-level", "level", "logging/setLevel", "level", LEVEL)
 
 
-@ambient(
-    "gateway-progress-arrives", "gateway-progress-token", "gateway-progress-late", of="messages"
-)
+@ambient("gateway-progress-arrives", of="messages")
 def passes_progress_on(pair: gateways.Pair) -> Iterator[Seen]:
-    """Progress arrives under the token of the client, before the answer."""
-    if not [*pair.taken("progress")]:
-        return
-    method = "notifications/progress"
-    ours = {CALL, "token-k", "token-h"}
-    before, after = (
-        {"progress": [one for one in held.params_of(method) if one.get("progressToken") == CALL]}
-        for held in (pair.direct, pair.through)
-    )
-    yield pair.kept("gateway-progress-arrives", "progress", before, after, "each report")
-    step = pair.through.steps["progress"]
-    for entry, message in pair.through.heard(method):
-        token = value_in(message.value, "params", "progressToken")
-        actual = f"the token {brief(token)}, which the client never gave"
-        known = token in ours
-        yield Seen("gateway-progress-token", known, entry.n, "a token of the client", actual)
-        if token == CALL and step.answer is not None:
-            answer = pair.transcript[step.answer]
-            late = entry.follows(answer) and entry.n != answer.n
-            actual = f"{gateways.Fate.DELAYED}: progress behind the answer on line {answer.n}"
-            yield Seen("gateway-progress-late", not late, entry.n, "before the answer", actual)
+    """Each report of progress arrives under the token of the client."""
+    for name in pair.taken("progress"):
+        before, after = (
+            {name: [one for one in held.params_of(PROGRESS) if one.get("progressToken") == CALL]}
+            for held in (pair.direct, pair.through)
+        )
+        yield pair.kept("gateway-progress-arrives", name, before, after, "each report")
 
 
 @ambient("gateway-cancel-arrives", "gateway-cancel-right", "gateway-cancel-others", of="messages")
@@ -152,16 +137,15 @@ def passes_cancellation_on(pair: gateways.Pair) -> Iterator[Seen]:
 def passes_progress_on_at_once(pair: gateways.Pair) -> Iterator[Seen]:
     """Progress of an open call arrives before the answer to a later call."""
     kept = pair.through.steps.get("kept")
-    if kept is None or kept.answer is None or pair.through.call("held") is None:
+    if kept is None or kept.entry is None or pair.through.call("held") is None:
         return
-    method = "notifications/progress"
     arrived, direct = (
-        [entry for entry, one in held.heard(method) if _is_of_held(one.value)]
+        [entry for entry, one in held.heard(PROGRESS) if _is_of_held(one.value)]
         for held in (pair.through, pair.direct)
     )
-    others = [one for _, one in pair.through.heard(method) if not _is_of_held(one.value)]
+    others = [one for _, one in pair.through.heard(PROGRESS) if not _is_of_held(one.value)]
     if direct and others:
-        passed = any(entry.n < kept.answer for entry in arrived)
+        passed = any(entry.n < kept.entry for entry in arrived)
         actual = f"{gateways.Fate.DELAYED}: progress of the call before has not arrived"
         yield pair.seen("gateway-progress-meanwhile", "kept", passed, "progress before", actual)
 

@@ -24,7 +24,7 @@ def ends_a_session(talk: gateways.ExchangeTalk) -> None:
         talk.settle(client)
     http = talk.http(other)
     streams = [
-        one for one in talk.first.transcript.exchanges if one.line == talk.steps["of-0"].line
+        one for one in talk.first.transcript.exchanges if one.line == talk.steps["of-0"].asked
     ]
     if ids := [event.id for one in streams for event in one.events if event.id]:
         answer = http.get({"Last-Event-ID": ids[0]})

@@ -37,7 +37,7 @@ def _measured(
 ) -> tuple[float, float] | None:
     """Return the median of the seconds of a call, and calls a second; None if one got no answer."""
     lines = talk.first.transcript
-    times = [(lines[one.line].at, lines[one.answer].at) for one in taken if one.answer]
+    times = [(lines[one.asked].at, lines[one.entry].at) for one in taken if one.entry]
     if len(times) < len(taken):
         return None
     whole = max(end for _, end in times) - times[0][0]

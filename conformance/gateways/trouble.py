@@ -157,7 +157,7 @@ def keeps_or_refuses_half_a_pair(pair: gateways.Pair) -> Iterator[Seen]:
         step, call = pair.through.steps[name], pair.through.call(name)
         heard = object_in(call[1].value if call else None, "params", "arguments").get("text", HALF)
         refused = "error" in (step.value or {}) or step.result.get("isError") is True
-        refused = refused or gateways.is_refused(pair.transcript, step.line)
+        refused = refused or gateways.is_refused(pair.transcript, step.asked)
         passed = heard == HALF and (refused or _is_answered(pair, name))
         actual = step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
         if heard != HALF:

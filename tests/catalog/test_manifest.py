@@ -384,5 +384,5 @@ def test_a_shared_rule_judges_under_the_id_of_the_suite() -> None:
     own = OF_CLIENTS.catalogue["client-jsonrpc-version"]
     registry.share(rule, {"jsonrpc-version-member": own})
 
-    record = SimpleNamespace(lent=lambda watch: watch(None))
+    record = SimpleNamespace(lent=lambda rule: rule.watch(None))
     assert [one.clause for one in registry.ambients[0].watch(record)] == [own.id]

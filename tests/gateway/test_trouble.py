@@ -5,10 +5,10 @@ import sys
 import pytest
 
 from mcp_touchstone.catalog.loader import GATEWAYS, load
+from mcp_touchstone.gateway import scene
 from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.results.run import Conclusion
 from mcp_touchstone.results.verdict import Outcome
-from mcp_touchstone.tap import stage
 from tests.gateway import test_gateway
 from tests.gateway.test_gateway import (
     HERE,
@@ -168,7 +168,7 @@ def test_a_gateway_that_drops_a_second_client_is_not_checked(exchange: str) -> N
 def test_an_exchange_with_too_many_conversations_is_not_judged(
     exchange: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stage, "CONVERSATIONS", 1)
+    monkeypatch.setattr(scene, "MOST", 1)
     run = judged(faulty("restarts opened"))
 
     assert exchange == "end"

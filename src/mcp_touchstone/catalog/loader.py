@@ -37,8 +37,9 @@ CLIENTS: Final = "clients"
 GATEWAYS: Final = "gateways"
 """The suites of rules on clients and on gateways, and their folders inside that of conformance."""
 
-LENDERS: Final = {CLIENTS: CONFORMANCE, GATEWAYS: CLIENTS}
-"""Suite -> the one whose rules judge its clauses with ``same_as``: a gateway is a client too."""
+LENDERS: Final = {CLIENTS: (CONFORMANCE,), GATEWAYS: (CLIENTS, CONFORMANCE)}
+"""Suite -> those whose rules judge its clauses with ``same_as``: a gateway is a client of its
+server, and a server for its clients."""
 
 SECURITY: Final = "security"
 BOTH: Final = "all"
@@ -99,8 +100,8 @@ def load(suite: str = CONFORMANCE) -> Registry:
     for path in sorted(directory.glob("*/*.py")):
         if suite == SECURITY or suite_of(path.parent.name) == suite:
             _collect(registry, path, folder)
-    if suite in LENDERS:
-        _share(registry, directory, LENDERS[suite])
+    for lender in LENDERS.get(suite, ()):
+        _share(registry, directory, lender)
     declared = {clause.id for case in registry.cases() for clause in case.clauses}
     forgotten = [c.id for c in registry.catalogue if c.judged and c.id not in declared]
     if forgotten:
@@ -121,17 +122,20 @@ def _collect(registry: Registry, path: Path, folder: str) -> None:
 
 def _share(registry: Registry, directory: Path, lender: str) -> None:
     """Add the rules of another suite that judge clauses of this one too (``same_as``)."""
-    twins = {clause.same_as: clause for clause in registry.catalogue if clause.same_as}
+    own = rows(lender)
+    twins = {clause.same_as: clause for clause in registry.catalogue if clause.same_as in own}
     other = _loaded.get(lender)
     if other is None:
-        other = Registry(rows(lender))
+        other = Registry(own)
         for place in sorted({other.catalogue[one].place for one in twins}):
             for path in sorted(directory.glob(f"{place}*.py")):
                 _collect(other, path, CONFORMANCE)
+        for further in LENDERS.get(lender, ()):
+            _share(other, directory, further)
     for rule in other.ambients:
-        own = {clause.id: twins[clause.id] for clause in rule.clauses if clause.id in twins}
-        if own:
-            registry.share(rule, own)
+        judged = {clause.id: twins[clause.id] for clause in rule.clauses if clause.id in twins}
+        if judged:
+            registry.share(rule, judged)
 
 
 def _joined(registries: list[Registry]) -> Registry:

@@ -273,7 +273,7 @@ class Registry:
         """
 
         def watch(record: Any) -> Iterator[Seen]:
-            for seen in record.lent(rule.watch):
+            for seen in record.lent(rule):
                 if seen.clause in own:
                     yield replace(seen, clause=own[seen.clause].id)
 

@@ -73,9 +73,9 @@ class Record:
         """Yield what a rule sees here."""
         return watch(self)
 
-    def lent(self, watch: Watch) -> Iterator[Seen]:
+    def lent(self, rule: Ambient) -> Iterator[Seen]:
         """Yield what a rule of another suite sees here."""
-        return watch(self)
+        return rule.watch(self)
 
     def lines(self) -> Iterator[Entry]:
         """Yield the server's lines."""

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Breach
-from mcp_touchstone.catalog.scenario import Seen, Watch, declare_part
+from mcp_touchstone.catalog.loader import CLIENTS
+from mcp_touchstone.catalog.scenario import Ambient, Seen, Watch, declare_part
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.raw_http import RawHttp
 from mcp_touchstone.connection.server_profile import LISTS
@@ -30,6 +31,7 @@ from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.framing import brief, id_key, list_in, object_in, value_in
 from mcp_touchstone.wire.json_diff import NOTHING, ORDER, Difference, differences, where
 from mcp_touchstone.wire.lifecycle import Message, Role
+from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
 OURS: Final = rev.META + "serverInfo"
@@ -102,24 +104,14 @@ def fate(one: Difference) -> Fate:
 
 
 @dataclass(frozen=True, slots=True)
-class ExchangeStep:
-    """One request of an exchange.
+class ExchangeStep(Reply):
+    """The reply to one request of an exchange; to a list, with the items of all pages.
 
     Attributes:
-        line: its line.
-        answer: the line of the answer; None if there is none.
-        value: the answer; for a list that of the first page, with the items of all pages.
-        why: the reason that there is no answer.
         client: the number of the client, from 0.
-        timed_out: whether there is no answer, or not that to a later page, because time ran out.
     """
 
-    line: int
-    answer: int | None
-    value: Any
-    why: str = ""
     client: int = 0
-    timed_out: bool = False
 
     @property
     def result(self) -> dict[str, Any]:
@@ -188,11 +180,11 @@ class Held:
         """Return what a client was asked by a step, and what the server was answered."""
         first, last = self.steps[f"{name}-0"], self.steps[name]
         asked = [object_in(one, "params") for one in first.result.get("inputRequests", {}).values()]
-        until = last.answer or len(self.clients[0])
+        until = last.entry or len(self.clients[0])
         asked += [
             object_in(message.value, "params")
             for entry, message in self.heard(method)
-            if first.line < entry.n < until
+            if first.asked < entry.n < until
         ]
         report = object_in(last.result, "structuredContent")
         return {
@@ -230,16 +222,21 @@ class Pair(Record):
             note = f"{seen.actual}; it did not come again in {again} further runs"
             yield replace(seen, mild=Breach.NOTE, actual=note) if again else seen
 
-    def lent(self, watch: Watch) -> Iterator[Seen]:
-        """Yield what a rule on clients sees of the gateway, which is the client of our server.
+    def lent(self, rule: Ambient) -> Iterator[Seen]:
+        """Yield what a rule on clients sees of the gateway before our server, or one on servers.
 
-        What our client breaks without the gateway is passed on, so it is left out.
+        What our client or our server breaks without the gateway is passed on, so it is left out.
         """
-        ours = {seen.clause for one in self.direct.peers for seen in watch(one) if not seen.passed}
-        for number, one in enumerate(self.through.peers):
-            for seen in watch(one):
+        hop = UPSTREAM if rule.clauses[0].group == CLIENTS else CLIENT
+        alone, records = (
+            held.peers if hop == UPSTREAM else [Record(t, self.profile) for t in held.clients]
+            for held in (self.direct, self.through)
+        )
+        ours = {seen.clause for one in alone for seen in rule.watch(one) if not seen.passed}
+        for number, one in enumerate(records):
+            for seen in rule.watch(one):
                 if seen.clause not in ours:
-                    beside = () if seen.n is None else ((f"{UPSTREAM}:{number}", seen.n),)
+                    beside = () if seen.n is None else ((f"{hop}:{number}", seen.n),)
                     yield replace(seen, n=None, beside=beside)
 
     def taken(self, *names: str) -> Iterator[str]:
@@ -295,8 +292,8 @@ class Pair(Record):
         alone = self.direct.steps.get(name)
         found = self.behind(name)
         beside = [*([found] if found else [])]
-        beside += [(DIRECT, alone.answer or alone.line)] if alone else []
-        line = step.answer or step.line or None
+        beside += [(DIRECT, alone.entry or alone.asked)] if alone else []
+        line = step.entry or step.asked or None
         if step.client and line:
             beside.insert(0, (f"{CLIENT}:{step.client}", line))
             line = None
@@ -317,10 +314,10 @@ class Pair(Record):
     def is_too_slow(self, name: str, seconds: float) -> bool:
         """Whether a step took so long without the gateway that the wait through it says nothing."""
         held, step = self.direct, self.direct.steps[name]
-        if step.answer is None:
+        if step.entry is None:
             return True
-        took = held.clients[step.client][step.answer].at - held.clients[step.client][step.line].at
-        return took * FACTOR > seconds
+        lines = held.clients[step.client]
+        return (lines[step.entry].at - lines[step.asked].at) * FACTOR > seconds
 
     def behind(self, name: str) -> tuple[str, int] | None:
         """Return the conversation and the line of what our server answered for a step.
@@ -348,7 +345,7 @@ class Pair(Record):
     def sent(self, name: str) -> Any:
         """Return the request of a step as our client sent it; None for none."""
         step = self.through.steps[name]
-        value = self.through.clients[step.client][step.line].value if step.line else None
+        value = self.through.clients[step.client][step.asked].value if step.asked else None
         return value if isinstance(value, dict) else None
 
     def own_params(self, value: Any) -> dict[str, Any]:
@@ -573,22 +570,18 @@ class ExchangeTalk:
             more: ``id``; members of ``_meta`` as ``meta``.
         """
         connection = self.connections[client]
-        meta = more.get("meta") or {}
-        params = {**params}
-        if meta or self.modern:
-            own = connection.meta() if self.modern else {}
-            params["_meta"] = {**own, **meta}
-        return connection.say(connection.build(method, params, id=more.get("id")), required=False)
+        meta = {**(connection.meta() if self.modern else {}), **more.get("meta", {})} or None
+        message = connection.build(method, params, id=more.get("id"), meta=meta)
+        return connection.say(message, required=False)
 
     def take(
         self, name: str, line: int, client: int = 0, seconds: float | None = None
     ) -> ExchangeStep:
         """Wait for the answer to a request, and note it as a step."""
         reply = self.connections[client].answer_to(line, seconds, patient=True)
-        value = None if reply.value is None else dict(reply.value)
-        step = ExchangeStep(line, reply.entry, value, reply.why, client, reply.timed_out)
-        self.steps[name] = step
-        return step
+        why, timed_out = reply.why, reply.timed_out
+        self.steps[name] = ExchangeStep(line, reply.entry, reply.value, why, timed_out, client)
+        return self.steps[name]
 
     def ask(
         self, name: str, method: str, params: Mapping[str, Any], client: int = 0, **more: Any
@@ -621,7 +614,7 @@ class ExchangeTalk:
             cursor = {"cursor": further}
         assert first is not None  # noqa: S101  (there is at least one page)
         first = replace(first, timed_out=step.timed_out)
-        if member in first.result:
+        if first.value and member in first.result:
             whole = {**first.value, "result": {**first.result, member: items}}
             first = replace(first, value=whole)
         self.steps[name] = first

@@ -8,8 +8,6 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.parts.part import Json
 from mcp_touchstone.parts.upstream import (
     DATA,
-    EVERYTHING,
-    EXACT,
     TOOLS,
     UNKNOWN,
     WATCHED,
@@ -54,16 +52,6 @@ REASON: Final = "ünïcode"
 ELICITED: Final = "elicitation-1"
 ROUNDS: Final = (("elicitation", "roots"), ("sampling",))
 """The questions of each round of one call."""
-
-
-ARGUMENTS: Final = {
-    "text": EXACT,
-    "none": None,
-    "like": ["007", "1e3", "true", "null", "", "2025-01-12T15:00:58Z"],
-    "numbers": [0, -7, 1.5, 0.12345678, 2.5e-7, 9007199254740991],
-    "deep": {"empty": {}, "list": [[], [None, False]], "": "no name"},
-}
-"""Arguments of each JSON type."""
 
 
 class Rich(Upstream):
@@ -183,14 +171,14 @@ class Rich(Upstream):
         if method == "tasks/list":
             self.answer(request, {"tasks": [{"taskId": one, **TASK} for one in self._tasks]})
         elif method == "tasks/result":
-            self.answer(request, {**EVERYTHING, "_meta": {RELATED: {"taskId": name}}})
+            self.answer(request, {**DATA["everything"], "_meta": {RELATED: {"taskId": name}}})
         else:
             status = ENDED.get(method, "failed")
             self.answer(request, {"taskId": name, **TASK, "status": status})
 
     def _serve_extended(self, request: Json, method: str) -> None:
         task = {"taskId": value_in(request, "params", "taskId"), **EXTENDED}
-        done = {**task, "status": "completed", "result": EVERYTHING}
+        done = {**task, "status": "completed", "result": DATA["everything"]}
         self.answer(request, done if method == "tasks/get" else {})
 
     def _round(self, request: Json) -> None:

@@ -44,6 +44,9 @@ def _marked(name: str) -> Json:
 META: Final = {f"{OWN}of": "a message", f"{OWN}nested": {"list": [1, None, "ü"]}}
 """Metadata of a notification or a request."""
 
+NULL: Final = "<null>"
+"""Stands for null in the file of data."""
+
 MANY: Final = 10_000
 """Tools in the long list."""
 
@@ -62,7 +65,7 @@ def _filled(value: Any) -> Any:
     if isinstance(value, list):
         return [_filled(one) for one in value]
     if not isinstance(value, dict):
-        return value
+        return None if value == NULL else value
     found = {name: _filled(one) for name, one in value.items()}
     if "arguments" in found and "description" in found and isinstance(found["arguments"], dict):
         arguments = {name: {"type": kind} for name, kind in found.pop("arguments").items()}
@@ -74,31 +77,6 @@ def _filled(value: Any) -> Any:
 DATA: Final[Json] = _filled(tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")))
 TOOLS: Final[tuple[Json, ...]] = tuple(DATA["tools"])
 RESOURCES: Final[tuple[Json, ...]] = tuple(DATA["resources"])
-CONTENT: Final[tuple[Json, ...]] = tuple(DATA["content"])
-EXACT: Final[str] = CONTENT[0]["text"]
-EVERYTHING: Final = {
-    "content": list(CONTENT),
-    "structuredContent": {
-        "text": EXACT,
-        "count": 3,
-        "deep": {"none": None, "nothing": [], "empty": {}, "": ""},
-        "more": [[], {}, 1.5, 1e-7, -0.1],
-        "large": 9007199254740993,
-    },
-    "isError": False,
-    **_marked("result"),
-}
-PROMPT: Final = {
-    "description": "A review.",
-    "messages": [
-        {"role": "user", "content": {"type": "text", "text": "Review this"}},
-        {"role": "assistant", "content": CONTENT[1]},
-        {"role": "user", "content": CONTENT[4]},
-        {"role": "user", "content": CONTENT[3]},
-    ],
-    **_marked("prompt"),
-}
-COMPLETION: Final = {"values": ["formal", "förmlich"], "total": 7, "hasMore": True}
 INSTRUCTIONS: Final = "Use everything — first.\nThen stop."
 
 
@@ -107,14 +85,7 @@ class Upstream(Part):
 
     modern = True
     both = True
-    capabilities: ClassVar[Json] = {
-        "tools": {"listChanged": True},
-        "prompts": {"listChanged": True},
-        "resources": {"listChanged": True, "subscribe": True},
-        "completions": {},
-        "logging": {},
-        "experimental": {f"{OWN}feature": {"deep": [1, None]}},
-    }
+    capabilities: ClassVar[Json] = DATA["capabilities"]
     pages: ClassVar[Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]] = {
         "tools/list": ("tools", (TOOLS[:5], TOOLS[5:])),
         "prompts/list": ("prompts", (tuple(DATA["prompts"]),)),
@@ -123,15 +94,15 @@ class Upstream(Part):
     }
     """Method of a list -> its member, and the items of each page."""
     results: ClassVar[Mapping[str, Json]] = {
-        "prompts/get": PROMPT,
+        "prompts/get": DATA["prompt"],
         UNKNOWN: {"known": [True, None]},
-        "completion/complete": {"completion": COMPLETION, **_marked("completion")},
+        "completion/complete": DATA["completion"],
         "resources/subscribe": {},
         "resources/unsubscribe": {},
         "logging/setLevel": {},
     }
     calls: ClassVar[Mapping[str, Json]] = {
-        "everything": EVERYTHING,
+        "everything": DATA["everything"],
         "fail": DATA["failed"],
         "nothing": {"content": []},
     }
