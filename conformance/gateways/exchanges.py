@@ -29,8 +29,7 @@ FILTERS: Final[dict[str, dict[str, Any]]] = {
 LEFT: Final = "subscribed"
 TRIES: Final = 10
 PATIENCE: Final = 5.0
-STATUS: Final = "notifications/tasks/status"
-COMPLETE: Final = "notifications/elicitation/complete"
+CREATED: Final = ("task-created", "task-second")
 OWN: Final = {
     "com.example.client/own": {"list": [1, None, "ü"]},
     "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
@@ -51,12 +50,7 @@ QUESTIONS: Final = {
 """What the server asks -> the clause, and the method."""
 
 REPORT: Final = {"progress": 1, "total": 2.5, "message": "ünïcode"}
-SAID: Final = {
-    "role": "assistant",
-    "content": {"type": "text", "text": "waited"},
-    "model": "a model",
-}
-"""The progress of our client with a question, and its answer."""
+"""The progress of our client with a question."""
 
 NOTIFICATION: Final = f"notifications/{upstream.UNKNOWN}"
 VALUE: Final = {"value": [1, "ü", None]}
@@ -104,25 +98,20 @@ def subscribes(talk: gateways.ExchangeTalk) -> None:
 @gateways.exchange("tasks", rich_upstream.Rich)
 def runs_tasks(talk: gateways.ExchangeTalk) -> None:
     """Call a tool as a task, ask for the task and its result, and cancel another one."""
-    params = talk.params("everything", kind="all")
-    if talk.modern:
-        able = _able(talk)
-        for name in ("task-created", "task-second"):
-            talk.ask(name, "tools/call", params, meta=able)
-        first, second = (_task(talk.steps[name]) for name in ("task-created", "task-second"))
-        talk.ask("task-got", "tasks/get", {"taskId": first}, meta=able)
-        answers: dict[str, Any] = {"taskId": second, "inputResponses": {}}
-        talk.ask("task-updated", "tasks/update", answers, meta=able)
-        talk.ask("task-cancelled", "tasks/cancel", {"taskId": second}, meta=able)
-    if talk.first.transcript.revision != rich_upstream.WITH_TASKS:
+    if not talk.modern and talk.first.transcript.revision != rich_upstream.WITH_TASKS:
         return
-    for name in ("task-created", "task-second"):
-        talk.ask(name, "tools/call", {**params, "task": {"ttl": 61_000}})
-    first, second = (_task(talk.steps[name]) for name in ("task-created", "task-second"))
-    talk.ask("task-got", "tasks/get", {"taskId": first})
-    talk.ask("task-result", "tasks/result", {"taskId": first})
-    talk.ask("task-listed", "tasks/list", {})
-    talk.ask("task-cancelled", "tasks/cancel", {"taskId": second})
+    able, params = (_able(talk) if talk.modern else {}), talk.params("everything", kind="all")
+    asks = {} if talk.modern else {"task": {"ttl": 61_000}}
+    for name in CREATED:
+        talk.ask(name, "tools/call", {**params, **asks}, meta=able)
+    first, second = ({"taskId": _task(talk.steps[name])} for name in CREATED)
+    talk.ask("task-got", "tasks/get", first, meta=able)
+    if talk.modern:
+        talk.ask("task-updated", "tasks/update", {**second, "inputResponses": {}}, meta=able)
+    else:
+        talk.ask("task-result", "tasks/result", first)
+        talk.ask("task-listed", "tasks/list", {})
+    talk.ask("task-cancelled", "tasks/cancel", second, meta=able)
     talk.settle()
 
 
@@ -162,7 +151,7 @@ def answers_questions(talk: gateways.ExchangeTalk) -> None:
         token = object_in(asked, "params", "_meta").get("progressToken")
         if id_key(token) is not None:
             talk.first.notify(PROGRESS, {"progressToken": token, **REPORT})
-        talk.first.say({"jsonrpc": "2.0", "id": asked["id"], "result": SAID})
+        talk.first.say({"jsonrpc": "2.0", "id": asked["id"], "result": upstream.DATA["said"]})
         talk.facts["token"] = token
     talk.take("ask-reported", line)
     talk.settle()
@@ -278,7 +267,9 @@ def passes_tasks_on(pair: gateways.Pair) -> Iterator[Seen]:
         if name.startswith("task-"):
             old, new = (_unnamed(held, name) for held in (pair.direct, pair.through))
             yield pair.kept("gateway-tasks-answers", name, old, new)
-    sent, came = [len(held.heard(STATUS)) for held in (pair.direct, pair.through)]
+    sent, came = [
+        len(held.heard("notifications/tasks/status")) for held in (pair.direct, pair.through)
+    ]
     if sent:
         actual = f"{came} of {sent} notifications"
         clause, name = "gateway-tasks-status", "task-created"
@@ -287,7 +278,7 @@ def passes_tasks_on(pair: gateways.Pair) -> Iterator[Seen]:
 
 def _unnamed(held: gateways.Held, name: str) -> Any:
     """Return the answer of a step with places for the ids of the tasks."""
-    ids = [_task(held.steps[one]) for one in ("task-created", "task-second")]
+    ids = [_task(held.steps[one]) for one in CREATED]
     return _with_places(gateways.plain(held.steps[name].value), ids)
 
 
@@ -309,7 +300,8 @@ def passes_all_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
             old, new = (held.question(name, method) for held in (pair.direct, pair.through))
             if what != "error" or new["asked"]:  # else gateway-sampling says so
                 yield pair.kept(clause, name, old, new, "the question and its answer")
-    yield from pair.arrives("gateway-elicitation-complete", "ask-url", COMPLETE)
+    method = "notifications/elicitation/complete"
+    yield from pair.arrives("gateway-elicitation-complete", "ask-url", method)
 
 
 @ambient("gateway-question-cancelled", "gateway-question-cancelled-right", of="questions")

@@ -16,7 +16,7 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import tidy
 from mcp_touchstone.engine.stages import fold
 from mcp_touchstone.gateway import scene
-from mcp_touchstone.gateway.scene import Cause, GatewayError, Way, hold
+from mcp_touchstone.gateway.scene import GatewayError, Way, hold
 from mcp_touchstone.judging.gateways import ExchangePlan, Held, Pair
 from mcp_touchstone.parts.part import INFO
 from mcp_touchstone.results.run import CaseResult, Execution, Run
@@ -185,7 +185,7 @@ class _Course:
                 continue
             self.reported[revision] = _info(through)
             if not through.upstream:
-                self.troubles.append(f"{revision}: {Cause.NOT_REACHED}")
+                self.troubles.append(f"{revision}: the gateway never reached our server")
                 self.stderr = through.stderr
                 continue
             self.pairs[revision], held = [], {FIRST: through}

@@ -7,7 +7,6 @@ import shlex
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -26,7 +25,7 @@ from mcp_touchstone.parts.canary import FetchCanary
 from mcp_touchstone.parts.part import REDIRECTS, listening
 from mcp_touchstone.parts.rich_upstream import DECLINE, REFUSE, WAIT
 from mcp_touchstone.parts.second import SECOND, Second, Twin
-from mcp_touchstone.parts.upstream import META, Upstream
+from mcp_touchstone.parts.upstream import DATA, Upstream
 from mcp_touchstone.runtime import scratch
 from mcp_touchstone.runtime.input_file import LARGEST_TOML, InputFile
 from mcp_touchstone.runtime.timeouts import Pace
@@ -54,25 +53,11 @@ but the file may have a name, as in ``{server:a}``: there is a server for each n
 
 NAMED: Final = re.compile(r"\{(server|url|program|arguments)(?::([A-Za-z0-9_-]+))?\}")
 
-ROOT: Final = "file:///upstream/root"
-"""The root of our client."""
-
 ENDPOINT: Final = f"http://127.0.0.1:{PORT}/mcp"
 """Where a gateway listens if its command names a port and nobody names its URL."""
 
 LONG: Final = 1000
 """Characters of a question that our client reads."""
-
-SAID: Final = {
-    "role": "assistant",
-    "content": {"type": "text", "text": "forty-two — ünïcode"},
-    "model": "a model",
-    "stopReason": "endTurn",
-}
-"""The answer of our client to a sampling request."""
-
-LEFT: Final = "left"
-"""The fact that says which processes of our server a gateway left behind."""
 
 PATIENCE: Final = 3.0
 """Seconds for the end of our server after that of the gateway."""
@@ -90,16 +75,9 @@ RARE: Final = 4 << 20
 LOOK: Final = 0.1
 """Seconds between two looks at the processes."""
 
+NOT_STARTED: Final = "the gateway does not start"
 ON_STDIO: Final = f" on stdio (the command of a gateway that listens names {PORT})"
 """What a user forgets first if a gateway does not answer on stdio."""
-
-
-class Cause(StrEnum):
-    """Why a gateway cannot be judged."""
-
-    NOT_STARTED = "the gateway does not start"
-    NOT_REACHED = "the gateway never reached our server"
-    NO_SECOND_CLIENT = "the gateway drops a second client"
 
 
 class GatewayError(UserError):
@@ -356,10 +334,10 @@ def client(revision: str) -> Client:
     return replace(
         one,
         capabilities=capabilities,
-        roots=answers.offer(ROOT),
+        roots=answers.offer("file:///upstream/root"),
         tasks=None,
         elicitation=_as_asked(answers.accept({"name": "Ünï"})),
-        sampling=_as_asked(answers.give({**SAID, "_meta": META})),
+        sampling=_as_asked(answers.give(DATA["said"])),
     )
 
 
@@ -409,7 +387,7 @@ def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Held:
             first = pool.connections[0] if pool.connections else None
             stderr = first.channel.stderr() if first else ""
             if talk is not None and planned.part.lingers and target.command:
-                talk.facts[LEFT] = behind[0].left(talk.first.process)
+                talk.facts["left"] = behind[0].left(talk.first.process)
             pool.settle()
             for server in behind:
                 server.settle()
@@ -482,11 +460,11 @@ def _talk(  # noqa: PLR0917  (one caller)
     try:
         first = open_()
     except LaunchError as error:
-        return None, f"{Cause.NOT_STARTED}: {error}"
+        return None, f"{NOT_STARTED}: {error}"
     if first.opening is None or first.opening.result is None:
         where = "" if isinstance(first.channel, HttpChannel) else ON_STDIO
         why = f"no result of the opening request{where}: {first.opening}"
-        return None, f"{Cause.NOT_STARTED}: {why}"
+        return None, f"{NOT_STARTED}: {why}"
     agreed = first.opening.result.get("protocolVersion")
     first.transcript.agree(agreed if agreed in rev.ALL and not first.modern else revision)
     hosts = [first]
@@ -498,5 +476,5 @@ def _talk(  # noqa: PLR0917  (one caller)
     try:
         planned.run(talk)
     except (NoSecondClientError, LaunchError) as error:
-        return talk, f"{Cause.NO_SECOND_CLIENT}: {error}"
+        return talk, f"the gateway drops a second client: {error}"
     return talk, ""

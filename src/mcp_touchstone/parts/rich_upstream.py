@@ -46,10 +46,6 @@ does not answer by itself."""
 TOKEN: Final = "progress/ünïcode"  # noqa: S105
 """The progress token of a request of ours."""
 
-REASON: Final = "ünïcode"
-"""Why we cancel a request of ours."""
-
-ELICITED: Final = "elicitation-1"
 ROUNDS: Final = (("elicitation", "roots"), ("sampling",))
 """The questions of each round of one call."""
 
@@ -114,7 +110,7 @@ class Rich(Upstream):
         else:
             super().call(request)
             if value_in(request, "params", "arguments", "what") == "url" and not self.modern:
-                params = {"elicitationId": ELICITED}
+                params = {"elicitationId": "elicitation-1"}
                 self.say({"method": "notifications/elicitation/complete", "params": params})
             if name == "change" and self.modern:
                 self._tell_changes()
@@ -124,7 +120,7 @@ class Rich(Upstream):
         question = f"q{self._number}"
         then = self._asked.pop(id_key(question), None)
         if then is not None:
-            params = {"requestId": question, "reason": REASON}
+            params = {"requestId": question, "reason": "ünïcode"}
             self.say({"method": "notifications/cancelled", "params": params})
             then({})
         self.answer(request, self.text("withdrawn"))

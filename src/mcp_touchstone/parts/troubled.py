@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from mcp_touchstone.parts.part import Json, Peer
-from mcp_touchstone.parts.upstream import TOOLS, Upstream, tool
+from mcp_touchstone.parts.upstream import DATA, TOOLS, Upstream, tool
 from mcp_touchstone.wire.framing import encode, object_in, value_in
 
 GROWN: Final = "grown"
@@ -20,8 +20,6 @@ WORDLESS: Final = b"this line is no message\n"
 UNPAIRED: Final = "half \ud83d of it"
 """A text that JSON can write, by an escape, and UTF-8 cannot."""
 
-MARK: Final = {"mark": {"type": "string"}}
-
 
 class Troubled(Upstream):
     """A server that answers late or wrongly, and whose list changes; one tool is of its session."""
@@ -32,12 +30,7 @@ class Troubled(Upstream):
         super().__init__(peer)
         self._late: list[Json] = []
         self._own = f"{OWN}{next(self.numbers)}"
-        self._more = [
-            tool("tardy", "Answer after the next call, even if cancelled.", MARK),
-            tool("garbage", "Answer with what is no result.", MARK),
-            tool("grow", "Add a tool.", {}),
-            tool("unpaired", "Return half of a pair of surrogates.", {}),
-        ]
+        self._more: list[Json] = [*DATA["troubled"]]
 
     def lists(self) -> Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]:
         """Return the lists, with the tools of this session in that of the tools."""
