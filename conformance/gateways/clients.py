@@ -39,20 +39,15 @@ def talks_as_two_clients(talk: gateways.ExchangeTalk) -> None:
     if not talk.shares:
         return
     other = talk.another()
-    meta = {"progressToken": TOKEN}
     for name, times in ANSWERED.items():
-        sent = []
-        for client, after in zip((0, other), times, strict=True):
-            params = talk.params("later", mark=f"{name}-{client}", after=after)
-            sent.append(talk.send("tools/call", params, client, id=f"{SAME}-{name}", meta=meta))
-            talk.begun(TOKEN, client)
+        sent = [
+            talk.begin("later", TOKEN, n, f"{SAME}-{name}", mark=f"{name}-{n}", after=after)
+            for n, after in zip((0, other), times, strict=True)
+        ]
         for client, line in enumerate(sent):
             talk.take(f"{name}-{client}", line, client)
     kept = talk.send("tools/call", talk.params("later", mark="kept", after=1200), id=OPEN)
-    held = talk.params("hold", mark="held")
-    line = talk.send("tools/call", held, other, id=OPEN, meta={"progressToken": "held"})
-    talk.begun("held", other)
-    talk.cancel(line, other)
+    talk.cancel(talk.begin("hold", "held", other, OPEN, mark="held"), other)
     talk.take("kept", kept)
     for client in (0, other):
         talk.pages(f"tools-{client}", "tools/list", "tools", client)

@@ -380,15 +380,11 @@ def passes_unknown_methods_on(pair: gateways.Pair) -> Iterator[Seen]:
     for name in pair.taken("unknown"):
         old, new = (gateways.plain(held.steps[name].value) for held in (pair.direct, pair.through))
         yield pair.kept("gateway-unknown-methods", name, old, new)
-        for way in ("to the server", "to the client") if pair.direct.heard(NOTIFICATION) else ():
-            came = pair.through.params_of(NOTIFICATION)
-            if way == "to the server":
-                came = [
-                    object_in(e.value, "params") for _, e in pair.through.received(NOTIFICATION)
-                ]
-            yield pair.kept(
-                "gateway-unknown-methods", name, {NOTIFICATION: [VALUE]}, {NOTIFICATION: came}
-            )
+        yield from pair.arrives("gateway-unknown-methods", name, NOTIFICATION)
+        if pair.direct.heard(NOTIFICATION):
+            came = [object_in(e.value, "params") for _, e in pair.through.received(NOTIFICATION)]
+            sent = {NOTIFICATION: [VALUE]}
+            yield pair.kept("gateway-unknown-methods", name, sent, {NOTIFICATION: came})
 
 
 @ambient("gateway-rounds", of="questions")

@@ -21,9 +21,6 @@ from mcp_touchstone.gateway.suite import (
 
 STREAMED: Final = ("streamed-0", "streamed-1", "streamed-2")
 RESUMED: Final = "resumed"
-POLLING: Final = "2025-11-25"
-"""The first revision whose clients ask for the rest of a stream."""
-
 SESSION: Final = "Mcp-Session-Id"
 FOREIGN: Final = "http://touchstone.invalid"
 AGENT: Final = "mcp-touchstone/"
@@ -79,7 +76,7 @@ def calls_where_a_stream_ends(talk: gateways.ExchangeTalk) -> None:
 
 def _report(talk: gateways.ExchangeTalk, name: str) -> None:
     params = talk.params("progress", mark=name, steps=3)
-    talk.ask(name, "tools/call", params, meta={"progressToken": name})
+    talk.ask(name, "tools/call", params, token=name)
     talk.settle()
 
 
@@ -92,8 +89,7 @@ def reads_streams_with_comments(pair: gateways.Pair) -> Iterator[Seen]:
 @ambient("gateway-streams-resumed", of="resumed")
 def resumes_streams(pair: gateways.Pair) -> Iterator[Seen]:
     """What the server sends behind the end of a stream arrives."""
-    if pair.revision >= POLLING:
-        yield from _arrives(pair, "gateway-streams-resumed")
+    yield from _arrives(pair, "gateway-streams-resumed")
 
 
 def _arrives(pair: gateways.Pair, clause: str) -> Iterator[Seen]:

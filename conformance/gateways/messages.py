@@ -52,8 +52,7 @@ def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
         talk.ask("level", "logging/setLevel", {"level": LEVEL})
     level = {f"{META}logLevel": LEVEL} if talk.modern else {}
     talk.ask("log", "tools/call", talk.params("log", mark="log"), meta=level)
-    token = {"progressToken": CALL}
-    talk.ask("progress", "tools/call", talk.params("progress", mark="p", steps=3), meta=token)
+    talk.ask("progress", "tools/call", talk.params("progress", mark="p", steps=3), token=CALL)
     talk.settle()
     if not talk.modern:
         talk.ask("subscribe", "resources/subscribe", {"uri": talk.expected.uri(upstream.WATCHED)})
@@ -69,13 +68,10 @@ def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
     }
     for name, line in lines.items():
         talk.take(name, line, seconds=SOON)
-    kept = talk.params("later", mark="kept", after=1200)
-    held = talk.params("hold", mark="held")
-    second = talk.send("tools/call", kept, meta={"progressToken": "token-k"})
-    first = talk.send("tools/call", held, meta={"progressToken": "token-h"})
-    talk.begun("token-h")
-    talk.cancel(first)
-    talk.take("kept", second)
+    params = talk.params("later", mark="kept", after=1200)
+    kept = talk.send("tools/call", params, token=f"{CALL}-2")
+    talk.cancel(talk.begin("hold", "token-h", mark="held"))
+    talk.take("kept", kept)
     talk.facts["cancelled"] = talk.is_cancelled("held")
     talk.settle()
 

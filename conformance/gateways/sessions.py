@@ -19,8 +19,8 @@ def ends_a_session(talk: gateways.ExchangeTalk) -> None:
         return
     other = talk.another()
     for client in (0, other):
-        params, token = talk.params("progress", mark=f"of-{client}"), f"of-{client}"
-        talk.ask(f"of-{client}", "tools/call", params, client, meta={"progressToken": token})
+        name, params = f"of-{client}", talk.params("progress", mark=f"of-{client}")
+        talk.ask(name, "tools/call", params, client, token=name)
         talk.settle(client)
     http = talk.http(other)
     streams = [

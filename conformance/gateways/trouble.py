@@ -33,23 +33,15 @@ def calls_a_late_server(talk: gateways.ExchangeTalk) -> None:
     talk.settle()
     talk.pages("tools-after", "tools/list", "tools")
     talk.call("grown", troubled.GROWN)
-    late = talk.send("tools/call", talk.params("later", mark="late", after=LATE), meta=_token("l"))
-    talk.begun("l")
-    first = talk.send("tools/call", talk.params("tardy", mark="first"), meta=_token("f"))
-    talk.begun("f")
+    late = talk.begin("later", "l", mark="late", after=LATE)
+    first = talk.begin("tardy", "f", mark="first")
     open_ = talk.send("tools/call", talk.params("echo", text="open", mark="open"))
     if talk.take("open", open_, seconds=SOON).value is None:
         talk.cancel(first)
     talk.take("late", late, seconds=PATIENT)
-    tardy = talk.send("tools/call", talk.params("tardy", mark="tardy"), meta=_token("t"))
-    talk.begun("t")
-    talk.cancel(tardy)
+    talk.cancel(talk.begin("tardy", "t", mark="tardy"))
     talk.settle()
     talk.call("next", "echo", text="next", mark="next")
-
-
-def _token(token: str) -> dict[str, str]:
-    return {"progressToken": token}
 
 
 @gateways.exchange("garbage", troubled.Troubled)
@@ -75,8 +67,7 @@ def leaves_while_a_call_runs(talk: gateways.ExchangeTalk) -> None:
         tools = talk.pages(f"list-{client}", "tools/list", "tools", client)
         for name in _own(tools):
             talk.ask(f"own-{client}", "tools/call", {"name": name}, client)
-    talk.send("tools/call", talk.params("hold", mark="left"), other, meta=_token("left"))
-    talk.begun("left", other)
+    talk.begin("hold", "left", other, mark="left")
     talk.connections[other].end()
     talk.facts["cancelled"] = talk.is_cancelled("left")
     talk.call("stays", "echo", text="stays", mark="stays")

@@ -503,19 +503,24 @@ class ExchangeTalk:
             raise NoSecondClientError(f"it drops a second client: {connection.opening}")
         return len(self.connections) - 1
 
-    def begun(self, token: str, client: int = 0) -> None:
-        """Wait until a call has begun: its progress was reported."""
-        transcript = self.connections[client].transcript
+    def begin(
+        self,
+        tool: str,
+        token: str,
+        client: int = 0,
+        id: Any = None,  # noqa: A002  (the protocol's own word)
+        **arguments: Any,
+    ) -> int:
+        """Call a tool, and wait until the call has begun: its progress was reported."""
+        line = self.send("tools/call", self.params(tool, **arguments), client, id=id, token=token)
+        connection, at = self.connections[client], ("params", "progressToken")
 
-        def seen() -> bool:
-            at = ("params", "progressToken")
-            return any(
-                value_in(message.value, *at) == token
-                for entry in transcript
-                for message in entry.messages
-            )
+        def begun() -> bool:
+            every = (one.value for entry in connection.transcript for one in entry.messages)
+            return any(value_in(one, *at) == token for one in every)
 
-        self.connections[client].wait(seen, BEGINNING)
+        connection.wait(begun, BEGINNING)
+        return line
 
     def cancel(self, line: int, client: int = 0) -> None:
         """Cancel the request on a line."""
@@ -567,11 +572,12 @@ class ExchangeTalk:
         """Send a request; return its line.
 
         Args:
-            more: ``id``; members of ``_meta`` as ``meta``.
+            more: ``id``; members of ``_meta`` as ``meta``; a progress token as ``token``.
         """
         connection = self.connections[client]
-        meta = {**(connection.meta() if self.modern else {}), **more.get("meta", {})} or None
-        message = connection.build(method, params, id=more.get("id"), meta=meta)
+        meta = {**(connection.meta() if self.modern else {}), **more.get("meta", {})}
+        meta |= {"progressToken": more["token"]} if "token" in more else {}
+        message = connection.build(method, params, id=more.get("id"), meta=meta or None)
         return connection.say(message, required=False)
 
     def take(
