@@ -46,18 +46,11 @@ RANKS: Final = ("fail", "broken", "warn", "note", "pass", "unseen")
 
 def distilled(name: str, command: str, report: dict[str, Any]) -> dict[str, Any]:
     """Return the row of a report: the gravest outcome of each clause, in all revisions judged."""
-    verdicts: dict[str, str] = {}
     shown = [one for one in report["verdicts"] if one["clause"] not in LEFT_OUT]
-    for one in shown:
-        known = verdicts.get(one["clause"], one["outcome"])
-        verdicts[one["clause"]] = min(known, one["outcome"], key=RANKS.index)
-    revisions = sorted({str(one["revision"]) for one in shown})
-    return {
-        "name": name,
-        "command": command,
-        "revision": ", ".join(revisions),
-        "verdicts": verdicts,
-    }
+    gravest_last = sorted(shown, key=lambda one: -RANKS.index(one["outcome"]))
+    verdicts = {one["clause"]: one["outcome"] for one in gravest_last}
+    revisions = ", ".join(sorted({str(one["revision"]) for one in shown}))
+    return {"name": name, "command": command, "revision": revisions, "verdicts": verdicts}
 
 
 def rows() -> list[dict[str, Any]]:

@@ -100,7 +100,9 @@ def runs_tasks(talk: gateways.ExchangeTalk) -> None:
     """Call a tool as a task, ask for the task and its result, and cancel another one."""
     if not talk.modern and talk.first.transcript.revision != rich_upstream.WITH_TASKS:
         return
-    able, params = (_able(talk) if talk.modern else {}), talk.params("everything", kind="all")
+    params, member = talk.params("everything", kind="all"), f"{META}clientCapabilities"
+    extended = {**object_in(talk.first.meta(), member), "extensions": {rich_upstream.EXTENSION: {}}}
+    able = {member: extended} if talk.modern else {}
     asks = {} if talk.modern else {"task": {"ttl": 61_000}}
     for name in CREATED:
         talk.ask(name, "tools/call", {**params, **asks}, meta=able)
@@ -113,13 +115,6 @@ def runs_tasks(talk: gateways.ExchangeTalk) -> None:
         talk.ask("task-listed", "tasks/list", {})
     talk.ask("task-cancelled", "tasks/cancel", second, meta=able)
     talk.settle()
-
-
-def _able(talk: gateways.ExchangeTalk) -> dict[str, Any]:
-    """Return the metadata of a request that declares the extension with tasks."""
-    member = f"{META}clientCapabilities"
-    own = object_in(talk.first.meta(), member)
-    return {member: {**own, "extensions": {rich_upstream.EXTENSION: {}}}}
 
 
 def _task(step: gateways.ExchangeStep) -> Any:

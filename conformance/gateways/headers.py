@@ -52,7 +52,7 @@ def calls_with_headers(talk: gateways.ExchangeTalk) -> None:
         http.end_session(answer)
 
 
-@gateways.exchange("redirect", callers.Moved)
+@gateways.exchange("redirect", callers.over_http(parts.REDIRECTS))
 def calls_where_calls_are_redirected(talk: gateways.ExchangeTalk) -> None:
     """Call a tool that our server redirects to another origin, with each status there is."""
     for number in range(len(parts.STATUSES) + 1):
@@ -60,14 +60,14 @@ def calls_where_calls_are_redirected(talk: gateways.ExchangeTalk) -> None:
         talk.take(f"redirect-{number}", line, seconds=PATIENCE)
 
 
-@gateways.exchange("streams", callers.Commented)
+@gateways.exchange("streams", callers.over_http(parts.COMMENTS))
 def calls_in_streams_with_comments(talk: gateways.ExchangeTalk) -> None:
     """Call with progress, so that the server answers in streams."""
     for name in STREAMED:
         _report(talk, name)
 
 
-@gateways.exchange("resumed", callers.Dropped)
+@gateways.exchange("resumed", callers.over_http(parts.DROPS))
 def calls_where_a_stream_ends(talk: gateways.ExchangeTalk) -> None:
     """Call with progress; the stream of the first call ends before its answer."""
     if not talk.modern:
@@ -109,23 +109,19 @@ def _issued(pair: gateways.Pair) -> set[str | None]:
     return {one.header(SESSION) for _, one in _posts(pair.through)} - {None}
 
 
-def _shown(pair: gateways.Pair) -> list[HttpExchange]:
-    """Return the responses of the gateway that issued a session."""
-    every = (one for transcript in pair.through.clients for one in transcript.exchanges)
-    return [one for one in every if one.header(SESSION) is not None]
-
-
 def _is_relay(pair: gateways.Pair) -> bool:
     """Whether whole requests are passed on, so that one session and one program serves both."""
     agents = [one.said("User-Agent") or "" for _, one in _posts(pair.through)]
-    same = {one.header(SESSION) for one in _shown(pair)} <= _issued(pair)
+    every = (one for transcript in pair.through.clients for one in transcript.exchanges)
+    same = {one.header(SESSION) for one in every} - {None} <= _issued(pair)
     return same and all(one.startswith(AGENT) for one in agents)
 
 
 @ambient("gateway-token-own", of="headers")
 def keeps_the_token_of_the_client(pair: gateways.Pair) -> Iterator[Seen]:
     """The token that a client has for the gateway does not reach the server."""
-    if not any(name != "echo-0" for name in _calls(pair)):
+    served = {n for n, one in pair.through.steps.items() if n.startswith("echo-") and one.result}
+    if not served - {"echo-0"}:
         return
     mild = Breach.NOTE if _is_relay(pair) else None
     for number, one in _posts(pair.through):
@@ -136,11 +132,6 @@ def keeps_the_token_of_the_client(pair: gateways.Pair) -> Iterator[Seen]:
         where = number, one.line or one.event_line
         seen = pair.behind_at("gateway-token-own", not named, where, "no such token", actual)
         yield replace(seen, mild=mild)
-
-
-def _calls(pair: gateways.Pair) -> list[str]:
-    steps = pair.through.steps
-    return [name for name in steps if name.startswith("echo-") and steps[name].result]
 
 
 @ambient("gateway-session-own", of="headers")

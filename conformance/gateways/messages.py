@@ -104,29 +104,22 @@ def passes_cancellation_on(pair: gateways.Pair) -> Iterator[Seen]:
     if call is None or "kept" not in pair.through.steps:
         return
     number, entry = call
-    own = id_key(value_in(entry.value, "id"))
-    heard = list(pair.through.received(CANCELLED))
-    right = [
-        one
-        for where, one in heard
-        if where == number and id_key(value_in(one.value, "params", "requestId")) == own
-    ]
+    own, right = entry.value["id"], list[Any]()
+    for where, one in pair.through.received(CANCELLED):
+        named = value_in(one.value, "params", "requestId")
+        if (where, id_key(named)) == (number, id_key(own)):
+            right.append(one.value)
+            passed, actual = len(right) == 1, f"the request {brief(named)} is cancelled again"
+        else:
+            passed, actual = False, f"{gateways.Fate.CROSSED}: it cancels {brief(named)}"
+        spot, expected = (where, one.n), f"the request {brief(own)}, once"
+        yield pair.behind_at("gateway-cancel-right", passed, spot, expected, actual)
     passed = bool(right) or bool(pair.through.facts.get("cancelled"))  # or its stream was closed
-    actual = f"{gateways.Fate.LOST}: no cancellation of the request {brief(entry.value['id'])}"
-    if right and not value_in(right[0].value, "params", "reason"):
+    actual = f"{gateways.Fate.LOST}: no cancellation of the request {brief(own)}"
+    if right and not value_in(right[0], "params", "reason"):
         passed, actual = False, f"{gateways.Fate.LOST}: params.reason of the cancellation"
-    where = (number, entry.n)
-    yield pair.behind_at("gateway-cancel-arrives", passed, where, "a cancellation", actual)
-    for number_of, one in heard:
-        other = one not in right
-        again = right.index(one) > 0 if not other else False
-        request = brief(value_in(one.value, "params", "requestId"))
-        actual = f"{gateways.Fate.CROSSED}: it cancels the request {request}"
-        actual = f"the request {request} is cancelled again" if again else actual
-        spot = (number_of, one.n)
-        right_one = not (other or again)
-        expected = f"the request {brief(entry.value['id'])}, once"
-        yield pair.behind_at("gateway-cancel-right", right_one, spot, expected, actual)
+    spot = (number, entry.n)
+    yield pair.behind_at("gateway-cancel-arrives", passed, spot, "a cancellation", actual)
 
 
 @ambient("gateway-progress-meanwhile", of="messages")

@@ -65,8 +65,9 @@ def leaves_while_a_call_runs(talk: gateways.ExchangeTalk) -> None:
     other = talk.another()
     for client in () if talk.modern else (0, other):
         tools = talk.pages(f"list-{client}", "tools/list", "tools", client)
-        for name in _own(tools):
-            talk.ask(f"own-{client}", "tools/call", {"name": name}, client)
+        for name in gateways.names(tools):
+            if troubled.OWN in name:
+                talk.ask(f"own-{client}", "tools/call", {"name": name}, client)
     talk.begin("hold", "left", other, mark="left")
     talk.connections[other].end()
     talk.facts["cancelled"] = talk.is_cancelled("left")
@@ -77,12 +78,6 @@ def leaves_while_a_call_runs(talk: gateways.ExchangeTalk) -> None:
 def is_stopped(talk: gateways.ExchangeTalk) -> None:
     """Call once; then the gateway is stopped."""
     talk.call("stop", "echo", text="stop", mark="stop")
-
-
-def _own(step: gateways.ExchangeStep) -> list[str]:
-    """Return the names of the tools of one session in a list."""
-    names = gateways.names(step)
-    return [name for name in names if troubled.OWN in name]
 
 
 @ambient("gateway-open-calls", "gateway-late-answers", "gateway-late-own", of="late")
@@ -183,12 +178,9 @@ def keeps_sessions_apart(pair: gateways.Pair) -> Iterator[Seen]:
         if name in pair.through.steps and name in pair.direct.steps:
             step = pair.through.steps[name]
             passed = troubled.OWN in brief(step.result.get("content"))
-            actual = f"{gateways.Fate.CROSSED}: it lists a tool of another session: {_said(step)}"
+            said = step.why or brief(step.value)
+            actual = f"{gateways.Fate.CROSSED}: it lists a tool of another session: {said}"
             yield pair.seen("gateway-session-list", name, passed, "its answer", actual)
-
-
-def _said(step: gateways.ExchangeStep) -> str:
-    return step.why or brief(step.value)
 
 
 @ambient("gateway-leave-cancels", "gateway-leave-others", of="leave")

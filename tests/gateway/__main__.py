@@ -1,5 +1,7 @@
 """Judge the faulty gateways on each pair of transports: ``python -m tests.gateway [CLAUSE ...]``.
 
+A word such as ``'stdio to stdio'`` is the only pair.
+
 Each is between the server and a client on stdio, behind our bridge for a client over HTTP, and
 before a server over HTTP. A line says what was broken; the exit status is 1 if that is not the
 clause of the fault and nothing else.
@@ -32,9 +34,11 @@ def judge(clause: str, pair: str) -> bool:
 
 
 def main(chosen: list[str]) -> int:
-    """Judge all, or those of the chosen clauses."""
+    """Judge all, or those of the chosen clauses and pairs."""
     load(GATEWAYS)
-    every = [(one, pair) for one in chosen or pairs.WORDS for pair in pairs.PAIRS]
+    clauses = [one for one in chosen if one not in pairs.PAIRS] or pairs.WORDS
+    chosen_pairs = [one for one in chosen if one in pairs.PAIRS] or pairs.PAIRS
+    every = [(one, pair) for one in clauses for pair in chosen_pairs]
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         return 0 if all([*pool.map(lambda one: judge(*one), every)]) else 1
 

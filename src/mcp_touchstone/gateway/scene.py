@@ -5,7 +5,7 @@ import json
 import re
 import shlex
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
@@ -32,7 +32,7 @@ from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.drive import ELSEWHERE
 from mcp_touchstone.tap.http_stage import PartServer
-from mcp_touchstone.tap.recording import Recorder, Recording
+from mcp_touchstone.tap.recording import Recorder
 from mcp_touchstone.tap.replay import Replay, replay
 from mcp_touchstone.tap.stage import CONVERSATIONS, PROGRAM, Stage, known_secret
 from mcp_touchstone.target.target import Target
@@ -263,11 +263,12 @@ class Behind:
 
     def replays(self) -> list[Replay]:
         """Return what it heard and said: one replay for each conversation with messages."""
-        found = []
-        for name, raw in self.recordings():
-            whole = recording.kept(raw, Path(name))
-            found += [replay(each) for each in recording.conversations(whole) if _spoke(each)]
-        return found
+        return [
+            replay(each)
+            for name, raw in self.recordings()
+            for each in recording.conversations(recording.kept(raw, Path(name)))
+            if any(row.side is Side.CLIENT and row.headers is None for row in each.rows)
+        ]
 
     def words(self, *, in_file: bool) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield the words that are replaced, with those in their place.
@@ -283,10 +284,6 @@ class Behind:
         if in_file:
             yield f"{{program{end}", (json.dumps(program),)
             yield f"{{arguments{end}", (json.dumps(arguments),)
-
-
-def _spoke(one: Recording) -> bool:
-    return any(row.side is Side.CLIENT and row.headers is None for row in one.rows)
 
 
 def _listening(port: int) -> Any:
@@ -318,13 +315,6 @@ def filled(words: Sequence[str], places: Mapping[str, Sequence[str]]) -> Iterato
         for name, given in places.items():
             word = word.replace(name, shlex.join(given))  # noqa: PLW2901
         yield word
-
-
-def configured(text: str, behind: Iterable[Behind]) -> str:
-    """Return the text of a configuration with our servers in it."""
-    for name, (given,) in (pair for one in behind for pair in one.words(in_file=True)):
-        text = text.replace(name, given)
-    return text
 
 
 def client(revision: str) -> Client:
@@ -415,7 +405,9 @@ def _target(one: Way, behind: Sequence[Behind]) -> Target:
     target = one.target
     places = dict(pair for server in behind for pair in server.words(in_file=False))
     if one.config:
-        text = configured(one.config, behind)
+        text = one.config
+        for name, (given,) in (pair for server in behind for pair in server.words(in_file=True)):
+            text = text.replace(name, given)
         if PORT in text:  # the launcher knows nothing of the file
             port = free_port()
             target, text = target.on_port(port), text.replace(PORT, str(port))

@@ -5,7 +5,6 @@ server. An exchange is a function that talks as a client; its steps have names.
 """
 
 import copy
-import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -605,26 +604,19 @@ class ExchangeTalk:
 
     def pages(self, name: str, method: str, member: str, client: int = 0) -> ExchangeStep:
         """Read a list to its end; a gateway may cut it otherwise."""
-        cursor: dict[str, Any] = {}
-        items: list[Any] = []
-        first: ExchangeStep | None = None
-        known: set[str] = set()
-        for _ in range(MOST_PAGES):
-            step = self.ask(name, method, cursor, client)
-            first = first or step
-            items += list_in(step.result, member)
-            further = step.result.get("nextCursor")
-            if not isinstance(further, str) or further in known:
+        pages = [self.ask(name, method, {}, client)]
+        cursors = [pages[0].result.get("nextCursor")]
+        while isinstance(cursors[-1], str) and cursors[-1] not in cursors[:-1]:
+            if len(pages) == MOST_PAGES:
                 break
-            known.add(further)
-            cursor = {"cursor": further}
-        assert first is not None  # noqa: S101  (there is at least one page)
-        first = replace(first, timed_out=step.timed_out)
-        if first.value and member in first.result:
-            whole = {**first.value, "result": {**first.result, member: items}}
-            first = replace(first, value=whole)
-        self.steps[name] = first
-        return first
+            pages.append(self.ask(name, method, {"cursor": cursors[-1]}, client))
+            cursors.append(pages[-1].result.get("nextCursor"))
+        whole = replace(pages[0], timed_out=pages[-1].timed_out)
+        if whole.value and member in whole.result:
+            items = [one for page in pages for one in list_in(page.result, member)]
+            whole = replace(whole, value={**whole.value, "result": {**whole.result, member: items}})
+        self.steps[name] = whole
+        return whole
 
     def settle(self, client: int = 0) -> None:
         """Wait until messages that follow an answer have come."""
@@ -701,8 +693,8 @@ def names(step: ExchangeStep) -> list[str]:
 
 def fits(path: Sequence[str], pattern: Sequence[str]) -> bool:
     """Return whether a path begins as a pattern does; ``*`` stands for any one step."""
-    pairs = itertools.zip_longest(path[: len(pattern)], pattern)
-    return all(step is not None and want in {"*", step} for step, want in pairs)
+    pairs = zip(path, pattern, strict=False)
+    return len(path) >= len(pattern) and all(want in {"*", step} for step, want in pairs)
 
 
 def present(value: Any, pattern: Sequence[str]) -> bool:

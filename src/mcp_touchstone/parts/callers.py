@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from mcp_touchstone.parts.part import COMMENTS, DROPS, REDIRECTS, Json
+from mcp_touchstone.parts.part import Json
 from mcp_touchstone.parts.upstream import TOOLS, Upstream
 from mcp_touchstone.wire.http_headers import MARK
 
@@ -43,19 +43,6 @@ class Stamped(Upstream):
         super().answer(request, result)
 
 
-class Commented(Upstream):
-    """Over HTTP comments precede what the stream of a call has, but not in the first stream."""
-
-    http_fault = COMMENTS
-
-
-class Dropped(Upstream):
-    """Over HTTP the stream of the first call ends behind its first message."""
-
-    http_fault = DROPS
-
-
-class Moved(Upstream):
-    """Over HTTP each call is redirected to another origin, with each status there is."""
-
-    http_fault = REDIRECTS
+def over_http(fault: str) -> type[Upstream]:
+    """Return our server with a fault over HTTP: COMMENTS, DROPS or REDIRECTS."""
+    return type("Upstream", (Upstream,), {"http_fault": fault})

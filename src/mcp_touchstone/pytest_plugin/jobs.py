@@ -304,38 +304,27 @@ def _job(settings: Settings, golden: Path | None) -> Job:
 def _client(settings: Settings, *, alone: bool) -> Job:
     """Return the job of a client; beside a server, the selection of rules is for that."""
     settings = settings if alone else replace(settings, select=())
-    choice = resolve.choice(settings)
-    registry = load(CLIENTS)
-    choice.check(registry)
-    book = resolve.book(settings)
-    target = resolve.client_target(settings)
-    file = settings.configuration
-    return Job(
-        settings.name,
-        target,
-        choice,
-        registry,
-        book,
-        kind=CLIENT,
-        settings=settings,
-        configuration=file,
-    )
+    return _judged(CLIENT, settings, resolve.client_target(settings))
 
 
 def _gateway(settings: Settings) -> Job:
     """Return the job of a gateway."""
     from mcp_touchstone.gateway import scene  # noqa: PLC0415  (only when used)
 
-    choice = resolve.choice(settings)
-    registry = load(GATEWAYS)
+    return _judged(GATEWAY, settings, scene.way(settings).target)
+
+
+def _judged(kind: str, settings: Settings, target: Target) -> Job:
+    """Return the job of a client or a gateway, which is judged instead of a server."""
+    choice, registry = resolve.choice(settings), load({CLIENT: CLIENTS, GATEWAY: GATEWAYS}[kind])
     choice.check(registry)
     return Job(
         settings.name,
-        scene.way(settings).target,
+        target,
         choice,
         registry,
         resolve.book(settings),
-        kind=GATEWAY,
+        kind=kind,
         settings=settings,
         configuration=settings.configuration,
     )
