@@ -19,11 +19,7 @@ from mcp_touchstone.gateway.suite import (
     value_in,
 )
 
-CHANGED: Final = (
-    "notifications/tools/list_changed",
-    "notifications/prompts/list_changed",
-    "notifications/resources/list_changed",
-)
+LISTS: Final = ("tools", "prompts", "resources")
 UPDATED: Final = "notifications/resources/updated"
 ROOTS: Final = "notifications/roots/list_changed"
 CANCELLED: Final = "notifications/cancelled"
@@ -215,5 +211,6 @@ def tells_the_server_of_changed_roots(pair: gateways.Pair) -> Iterator[Seen]:
 @ambient("gateway-list-changes", "gateway-resource-updates", of="messages")
 def passes_changes_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Changes of lists and of a resource arrive."""
-    yield from pair.arrives("gateway-list-changes", "change", *CHANGED)
+    changed = (f"notifications/{kind}/list_changed" for kind in LISTS)
+    yield from pair.arrives("gateway-list-changes", "change", *changed)
     yield from pair.arrives("gateway-resource-updates", "change", UPDATED)

@@ -9,12 +9,11 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import GATEWAYS, load
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.choice import Choice
-from mcp_touchstone.gateway import check, scene
+from mcp_touchstone.gateway import check
 from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.judging.gateways import ExchangeStep, ExchangeTalk, Held, Pair
 from mcp_touchstone.parts import callers
 from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.target.target import Target
 from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.transcript import Transcript
 
@@ -109,18 +108,6 @@ def test_each_place_that_a_row_compares_belongs_to_one_rule() -> None:
 def test_a_wrong_expectation_is_named(word: str, why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(why)):
         Expected.read((word,))
-
-
-def test_an_exchange_that_is_held_again_with_too_many_conversations_is_not_judged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    way = scene.Way(Target())
-    course = check._Course(way, Choice(repeats=2), load(GATEWAYS), lambda *_: None, None)
-    first, again = pair(None, None), Held(crowded=True)
-    monkeypatch.setattr(check._Course, "_hold", lambda *_: again)
-    monkeypatch.setattr(check._Course, "_findings", lambda *_: {"gateway-load-own"})
-
-    assert course._confirmed(first, check.SPEED, rev.LATEST_LEGACY).through.crowded
 
 
 def called_by(user: str) -> Transcript:

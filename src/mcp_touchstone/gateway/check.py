@@ -87,7 +87,6 @@ def check(settings: Settings, choice: Choice, progress: Progress = lambda *_: No
             notes=(
                 *speeds(pair for pairs in found.pairs.values() for pair in pairs),
                 *_left_out(registry, choice, _revisions(way, choice)),
-                *found.notes,
             ),
             seconds=now() - begun,
             started=started.isoformat(timespec="seconds"),
@@ -170,7 +169,6 @@ class _Course:
     starts: int = 0
     connections: list[Connection] = field(default_factory=list)
     interrupted: bool = False
-    notes: list[str] = field(default_factory=list)
 
     def hold_all(self) -> None:
         """Hold each exchange in each revision."""
@@ -193,7 +191,7 @@ class _Course:
             for name in sorted(wanted, key=lambda one: one != FIRST):
                 planned = wanted[name]
                 needless = planned.part.lingers and self.way.http
-                needless = needless or (planned.several and not self.way.several)
+                needless = needless or (planned.several and len(self.way.servers) == 1)
                 if needless or (planned.once and len(self.pairs) > 1):
                     continue
                 through = held.get(name) or self._hold(name, revision)
@@ -205,14 +203,7 @@ class _Course:
                     continue
                 pair = self._pair(through, name, revision)
                 self.pairs[revision].append(pair)  # first, so that Ctrl-C loses no finding
-                pair = pair if through.crowded else self._confirmed(pair, name, revision)
-                self.pairs[revision][-1] = pair
-                if pair.through.crowded:
-                    self.pairs[revision].pop()
-                    self.notes.append(
-                        f"{revision}, {name}: not judged, as the gateway began more than "
-                        f"{scene.MOST} conversations with our server"
-                    )
+                self.pairs[revision][-1] = self._confirmed(pair, name, revision)
 
     def _hold(self, name: str, revision: str, again: str = "") -> Held:
         """Hold an exchange through the gateway, which is started for it."""
@@ -260,8 +251,6 @@ class _Course:
             through = self._hold(name, revision, ", again")
             if through.trouble:
                 return pair
-            if through.crowded:  # what it found may be our refusal
-                return replace(pair, through=through)
             tried += 1
             open_ -= self._findings(self._pair(through, name, revision), revision)
         return replace(pair, passing=dict.fromkeys(open_, tried))

@@ -115,16 +115,6 @@ class Way:
         """Whether the first server speaks HTTP to it."""
         return next(iter(self.servers.values()))
 
-    @property
-    def runs_already(self) -> bool:
-        """Whether we do not start it."""
-        return bool(self.target.url and not self.target.command)
-
-    @property
-    def several(self) -> bool:
-        """Whether it has several servers."""
-        return len(self.servers) > 1
-
 
 def way(settings: Settings) -> Way:
     """Return the way through a gateway.
@@ -356,13 +346,13 @@ def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Held:
     """
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(scratch.held())
-        behind = []
+        behind, runs_already = [], bool(one.target.url and not one.target.command)
         for number, (own, over_http) in enumerate(one.servers.items()):
             place = folder / str(number)
             place.mkdir()
             part = (Twin if one.expected.further else Second) if number else planned.part
             port = (0 if number else one.port) if over_http else None
-            server = Behind(own, port, part, one.target.timeout, place, both=one.runs_already)
+            server = Behind(own, port, part, one.target.timeout, place, both=runs_already)
             behind.append(stack.enter_context(server))
         label = f"{name} {'through' if one.target.command or one.target.url else 'direct'}"
         target = _target(one, behind)
@@ -382,6 +372,8 @@ def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Held:
             for server in behind:
                 server.settle()
         strays = pool.close()
+        if any(server.crowded for server in behind):
+            trouble = f"the gateway began more than {MOST} conversations with our server in {name}"
         replays = heard()
         return Held(
             [each.transcript for each in talk.connections] if talk else (),
@@ -392,7 +384,6 @@ def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Held:
             trouble=trouble,
             stderr=stderr,
             strays=strays,
-            crowded=any(server.crowded for server in behind),
             recordings=[each for server in behind for each in server.recordings()],
             connections=pool.connections,
         )

@@ -131,7 +131,6 @@ class Held:
         trouble: the reason that it could not be held; empty if it was.
         stderr: the last words of the gateway.
         strays: processes that the gateway left behind.
-        crowded: whether the gateway began more conversations with our server than it serves.
         recordings: what our server recorded, with names of files.
         connections: those of our clients.
     """
@@ -144,7 +143,6 @@ class Held:
     trouble: str = ""
     stderr: str = ""
     strays: int = 0
-    crowded: bool = False
     recordings: Sequence[tuple[str, bytes]] = ()
     connections: Sequence[Connection] = ()
 

@@ -29,14 +29,6 @@ TASKS: Final[Json] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 """The extension of 2026-07-28 with tasks."""
 
-ENDED: Final = {"tasks/get": "completed", "tasks/cancel": "cancelled"}
-CHANGES: Final = {
-    "toolsListChanged": "notifications/tools/list_changed",
-    "promptsListChanged": "notifications/prompts/list_changed",
-    "resourcesListChanged": "notifications/resources/list_changed",
-}
-"""Member of a filter -> what it asks for."""
-
 DECLINE: Final = "Decline"
 REFUSE: Final = "Refuse"
 WAIT: Final = "Wait"
@@ -151,9 +143,9 @@ class Rich(Upstream):
 
     def _tell_changes(self) -> None:
         for one in self._open.values():
-            for member, method in CHANGES.items():
-                if one["wanted"].get(member):
-                    self._tell(one["id"], method)
+            for kind in ("tools", "prompts", "resources"):
+                if one["wanted"].get(f"{kind}ListChanged"):
+                    self._tell(one["id"], f"notifications/{kind}/list_changed")
             for uri in one["wanted"].get("resourceSubscriptions") or ():
                 if uri == WATCHED:
                     self._tell(one["id"], "notifications/resources/updated", uri=uri)
@@ -169,7 +161,7 @@ class Rich(Upstream):
         elif method == "tasks/result":
             self.answer(request, {**DATA["everything"], "_meta": {RELATED: {"taskId": name}}})
         else:
-            status = ENDED.get(method, "failed")
+            status = "completed" if method == "tasks/get" else "cancelled"
             self.answer(request, {"taskId": name, **TASK, "status": status})
 
     def _serve_extended(self, request: Json, method: str) -> None:
