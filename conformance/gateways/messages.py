@@ -38,7 +38,8 @@ FURTHER: Final = {Role.SECOND_ANSWER, Role.ORPHAN}
 """Answers that nobody waits for."""
 
 CALL: Final = "token-p"
-"""The progress token of a call."""
+KEPT: Final = "token-k"
+"""The progress tokens of calls."""
 
 
 @gateways.exchange("messages")
@@ -65,7 +66,7 @@ def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
     for name, line in lines.items():
         talk.take(name, line, seconds=SOON)
     params = talk.params("later", mark="kept", after=1200)
-    kept = talk.send("tools/call", params, token=f"{CALL}-2")
+    kept = talk.send("tools/call", params, token=KEPT)
     talk.cancel(talk.begin("hold", "token-h", mark="held"))
     talk.take("kept", kept)
     talk.facts["cancelled"] = talk.is_cancelled("held")
