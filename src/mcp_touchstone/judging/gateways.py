@@ -222,11 +222,12 @@ class Pair(Record):
     def lent(self, rule: Ambient) -> Iterator[Seen]:
         """Yield what a rule on clients sees of the gateway before our server, or one on servers.
 
-        What our client or our server breaks without the gateway is passed on, so it is left out.
+        What our client or our server breaks without the gateway is passed on, so it is left out. A
+        rule on servers reads the first client: other rules count what it gets of another one.
         """
         hop = UPSTREAM if rule.clauses[0].group == CLIENTS else CLIENT
         alone, records = (
-            held.peers if hop == UPSTREAM else [Record(t, self.profile) for t in held.clients]
+            held.peers if hop == UPSTREAM else [Record(t, self.profile) for t in held.clients[:1]]
             for held in (self.direct, self.through)
         )
         ours = {seen.clause for one in alone for seen in rule.watch(one) if not seen.passed}
