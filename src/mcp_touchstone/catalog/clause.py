@@ -133,8 +133,8 @@ class Clause:
         transports: the transports on which it applies.
         draft: the proposal that it is of, which may change or be dropped; it is judged only where
             it is selected by more than its group. Empty for a rule that is in force.
-        same_as: the clause on servers whose rule judges this one on clients, or that on clients
-            whose rule judges this one on gateways; empty for none.
+        same_as: the clause on servers whose rule judges this one on clients, or that on clients or
+            servers whose rule judges this one on gateways; empty for none.
         compares: what its rule compares, as ``STEP ...: PATH``: the members at a path of the
             answers to steps of an exchange.
     """
