@@ -58,6 +58,24 @@ class RefusesWithoutCapabilities(HttpFault, behind="ElicitsOnlyIfDeclared"):
     """Refuses a call that needs a capability which the client lacks."""
 
 
+class LimitsCalls(HttpFault):
+    """Refuses each call of a tool as one too many."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        if b'"tools/call"' not in self.received:
+            return status, body, extra
+        return 429, b"", {**extra, "Retry-After": "1"}
+
+
+LIMITED = ("jsonrpc-request-answered", "tools-list-result-shape")
+controls(*LIMITED, of=LimitsCalls, revision=LEGACY)(
+    LimitsCallsOfSessions="Refuses each call of a tool as one too many, in sessions."
+)
+controls(*LIMITED, of=LimitsCalls, revision=MODERN)(
+    LimitsCallsOfRequests="Refuses each call of a tool as one too many, without sessions."
+)
+
+
 @control("endpoint-notification-refused", revision=LEGACY)
 class RefusesCancellations(HttpFault):
     """Accepts no cancellation."""

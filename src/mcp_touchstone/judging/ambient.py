@@ -194,7 +194,7 @@ class Record:
         return [one.answers for one in messages if one.answers is not None]
 
     def is_barred(self, line: int) -> bool:
-        """Whether a line was refused for want of a token or a scope."""
+        """Whether a line was refused for want of a token or a scope, or as one too many."""
         carried = carriers(self.transcript.exchanges).get(line)
         return carried is not None and bool(carried.barred)
 

@@ -179,14 +179,16 @@ class Judge:
             self.unseen(clause, f"no answer with an error code came: {reply}")
 
     def _barred(self, row: Clause, at: Reply | Entry | int | None) -> str:
-        """Return what a request lacked, if the rule is not about that; empty for nothing."""
-        if not self._server.over_http or row.place == "http/authorization":
+        """Return why a request was refused, if the rule is not about that; empty if it was not."""
+        if not self._server.over_http:
             return ""
         if isinstance(at, Entry):
-            return at.origin.exchange.barred if at.origin is not None else ""
-        line = at.asked if isinstance(at, Reply) else at
-        sent = (one for one in list(self._server.wire.transcript.exchanges) if one.line == line)
-        return next((one.barred for one in sent), "")
+            sent = [at.origin.exchange] if at.origin is not None else []
+        else:
+            line = at.asked if isinstance(at, Reply) else at
+            sent = [one for one in [*self._server.wire.transcript.exchanges] if one.line == line]
+        own = row.place == "http/authorization"
+        return next((one.barred for one in sent if one.is_limited or not own), "")
 
     def _is_unanswered(self, at: Reply) -> bool:
         """Return whether a finding is that nothing came, and not a place on the wire."""

@@ -11,6 +11,7 @@ JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
 UNAUTHORIZED: Final = 401
 FORBIDDEN: Final = 403
+TOO_MANY_REQUESTS: Final = 429
 PARAMETER: Final = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
 
 Headers = tuple[tuple[str, str], ...]
@@ -122,8 +123,18 @@ class Exchange:
         return found
 
     @property
+    def is_limited(self) -> bool:
+        """Whether the server refused the request because there were too many in a time."""
+        return self.status == TOO_MANY_REQUESTS
+
+    @property
     def barred(self) -> str:
-        """What a request lacks for which it was refused, a token or a scope; empty for nothing."""
+        """Why a request was refused whatever it says; empty if it was not.
+
+        It lacks a token or a scope, or it is one too many (RFC 6585, section 4).
+        """
+        if self.is_limited:
+            return f"the server limits the rate of requests: {self}"
         if self.status == UNAUTHORIZED and self.said("Authorization") is None:
             return f"the server wants a token: {self}"
         if self.status == FORBIDDEN and self.challenge.get("error") == "insufficient_scope":
