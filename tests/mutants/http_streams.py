@@ -217,7 +217,13 @@ class Diverts(HttpFault):
 
     def respond(self, exchange: Any, *more: Any, **others: Any) -> bool:
         put = exchange.put
-        exchange.put = lambda data: self.divert(exchange, data, put)
+
+        def divert(data: bytes, *, last: bool = False) -> None:
+            self.divert(exchange, data, put)
+            if last:
+                exchange.close()
+
+        exchange.put = divert
         exchange.straight = put
         with self.lock:
             self.running.append(exchange)
