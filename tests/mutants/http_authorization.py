@@ -181,6 +181,16 @@ class WantsATokenWith403(Protected):
         super().refuse_token()
 
 
+@control("authorization-missing-401", revision=LEGACY)
+class LimitsGuesses(Protected):
+    """Refuses each wrong token as one guess too many."""
+
+    def refuse_token(self) -> None:
+        if self.header("Authorization") is not None:
+            raise Refusal(429, INVALID_REQUEST, "too many guesses", **{"Retry-After": "1"})
+        super().refuse_token()
+
+
 @mutant("authorization-each-request", revision=LEGACY)
 class TrustsSessionIds(Protected):
     """Serves a request of a session without a token."""
