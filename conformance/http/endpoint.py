@@ -76,8 +76,10 @@ def _body_of(exchange: HttpExchange) -> str:
     """Return that a response has a body, or announces one; empty if it has none."""
     if exchange.messages or exchange.body.strip():
         return " with a body"
-    announced = (exchange.header("Content-Length") or "").strip("0 ")
-    return " with a body that it announces only" * (bool(announced) and not exchange.body)
+    announced = (exchange.header("Content-Length") or "0").strip()
+    if announced != "0" and not exchange.body:
+        return " with a body that it only announces"
+    return ""
 
 
 @scenario("endpoint-notification-accepted", "endpoint-notification-refused")
