@@ -45,7 +45,7 @@ META: Final = {f"{OWN}of": "a message", f"{OWN}nested": {"list": [1, None, "ü"]
 """Metadata of a notification or a request."""
 
 NULL: Final = "<null>"
-"""Stands for null in the file of data."""
+"""A text of ``upstream.toml`` that is read as null: TOML has none."""
 
 MANY: Final = 10_000
 """Tools in the long list."""
