@@ -35,7 +35,8 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.printable import printable
 from mcp_touchstone.tap import recording
-from mcp_touchstone.tap.judge import CLIENT, SERVER, SIDES, judge
+from mcp_touchstone.tap.breaches import CLIENT, SERVER, SIDES
+from mcp_touchstone.tap.judge import judge
 from mcp_touchstone.tap.proxy import Proxy, upstream
 from scripts.witnesses import UNLISTED, UNLISTED_CHAPTERS
 

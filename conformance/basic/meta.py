@@ -73,7 +73,7 @@ def _places(body: Any, revision: str) -> Iterator[Any]:
     yield body
     if not isinstance(body, dict) or revision < ITEMS_SINCE:
         return
-    for member in LISTED:
+    for member in filter(body.__contains__, LISTED):
         for item in list_in(body, member):
             shown = item.get("content") if isinstance(item, dict) and member == "messages" else item
             yield shown

@@ -10,7 +10,8 @@ from mcp_touchstone.catalog.loader import CLIENTS, load
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.tap import recording
-from mcp_touchstone.tap.judge import CLIENT, judge
+from mcp_touchstone.tap.breaches import CLIENT
+from mcp_touchstone.tap.judge import judge
 from mcp_touchstone.tap.recording import Recorder
 from mcp_touchstone.tap.replay import replay
 from mcp_touchstone.wire.events import Happened, Side

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
-from jsonschema import Draft201909Validator, Draft202012Validator
+from jsonschema import Draft7Validator, Draft201909Validator, Draft202012Validator
 
 from mcp_touchstone.wire.framing import excess
 from mcp_touchstone.wire.schema_dialect import DIALECTS, LONGEST, allows, dialect_of, violations
 from tests.cases import cases
+from tests.schema_cases import spoilt
 
 DRAFT_07: Final = "http://json-schema.org/draft-07/schema#"
 
@@ -58,6 +59,24 @@ def test_schema_without_dialect_uses_the_latest(schema: Any, name: str) -> None:
 )
 def test_meta_schema_violations_are_located(schema: Any, found: list[str]) -> None:
     assert [place for place, _ in violations(schema)] == found
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("dialect", ["draft-07", "2020-12"])
+def test_plain_schema_has_no_violation(dialect: str, seed: int) -> None:
+    """The library is not asked about a schema that looks plain; it would find nothing."""
+    validator = {"draft-07": Draft7Validator, "2020-12": Draft202012Validator}[dialect]
+    plain = {
+        "type": "object",
+        "properties": {"a": {"type": "number", "minimum": 1}, "b": {"enum": [1]}, "c": True},
+        "required": ["a"],
+        "additionalProperties": {"items": {"type": "string", "default": None}},
+    }
+    assert violations(plain, dialect) == ()
+
+    for schema in (plain, *spoilt(plain, 25, str(seed))):
+        if violations(schema, dialect) == ():
+            assert not [*validator(validator.META_SCHEMA).iter_errors(schema)]
 
 
 def test_schema_can_be_checked_against_any_dialect() -> None:

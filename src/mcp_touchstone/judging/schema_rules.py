@@ -94,12 +94,28 @@ def _shapes(record: Record) -> dict[str, list[Seen]]:
 
 
 def each(record: Record, *names: str) -> Iterator[tuple[Typed, str, dict[str, Any]]]:
-    """Yield all objects sent where the schemas require a definition (``Tool``, ``Icon``)."""
-    for message in typed(record):
+    """Yield all objects sent where the schemas require a definition (``Tool``, ``Icon``).
+
+    About twenty rules ask, and most messages have nothing for them: those that have are found once.
+    """
+    having = record.transcript.once(each, lambda: _having(record))
+    places = {place: None for name in names for place in having.get(name, ())}
+    known = typed(record)
+    for place in sorted(places) if len(names) > 1 else places:
+        message = known[place]
         for name in names:
-            for place, value in message.look.named.get(name, ()):
+            for at, value in message.look.named(name):
                 if isinstance(value, dict):
-                    yield message, place, value
+                    yield message, at, value
+
+
+def _having(record: Record) -> dict[str, list[int]]:
+    """Return which of the typed messages have a part of each definition."""
+    found: dict[str, list[int]] = {}
+    for position, message in enumerate(typed(record)):
+        for name in message.look.parts:
+            found.setdefault(name, []).append(position)
+    return found
 
 
 def typed(record: Record) -> list[Typed]:

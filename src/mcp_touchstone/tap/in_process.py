@@ -13,6 +13,7 @@ from mcp_touchstone.parts.scenarios import find
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.runtime import scratch
 from mcp_touchstone.tap import course, judge, recording
+from mcp_touchstone.tap.breaches import CLIENT
 from mcp_touchstone.tap.http_stage import PartServer
 from mcp_touchstone.tap.recording import Recorder
 from mcp_touchstone.tap.stage import Stage
@@ -81,7 +82,7 @@ class ClientTest:
         for n, (name, one) in enumerate(self._recorders, 1):
             kept = recording.kept(bytes(one.kept), Path(f"{name}-{n}{recording.SUFFIX}"))
             found += recording.conversations(kept)
-        return judge.judge(found, judge.CLIENT, Choice())
+        return judge.judge(found, CLIENT, Choice())
 
     def _recorder(self, scenario: str, **about: str) -> Recorder:
         recorder = Recorder(None, {"scenario": scenario, **about}, os.environ)

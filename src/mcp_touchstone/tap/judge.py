@@ -4,12 +4,12 @@ import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Clause, Transport
 from mcp_touchstone.catalog.errors import our_fault
-from mcp_touchstone.catalog.loader import CLIENTS, CONFORMANCE, load
+from mcp_touchstone.catalog.loader import CLIENTS, load
 from mcp_touchstone.catalog.scenario import Ambient, Registry
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.stages import fold
@@ -19,14 +19,10 @@ from mcp_touchstone.parts.scenarios import find
 from mcp_touchstone.results.run import CaseResult, Execution, PlannedCase, Run, unasked
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.tap.breaches import CLIENT, SERVER, SUITES, trouble_of
 from mcp_touchstone.tap.recording import Recording
 from mcp_touchstone.tap.replay import Replay, named_revision, replay
 from mcp_touchstone.wire.events import Happened, Side
-
-CLIENT: Final = "client"
-SERVER: Final = "server"
-SIDES: Final = (SERVER, CLIENT)
-SUITES: Final = {SERVER: CONFORMANCE, CLIENT: CLIENTS}
 
 
 def judge(  # noqa: PLR0917  (two callers)
@@ -193,47 +189,3 @@ def _subject(replays: Iterable[Replay], side: str, **known: Any) -> Subject:
         else:
             stderr = "\n".join(row.text for row in one.source.rows if row.side is Side.STDERR)
     return Subject(kind=side, reported=reported, stderr=stderr, **known)
-
-
-def trouble_of(recordings: Iterable[Recording], replays: Iterable[Replay]) -> str:
-    """Return the reason that a conversation could not be judged; empty if all could."""
-    for source, one in zip(recordings, replays, strict=True):
-        where = source.path.name
-        for row in source.events(Happened.NOT_STARTED):
-            return f"{where}: {row.text}"
-        for row in source.events(Happened.FULL):
-            return f"{where}: {row.text}; what came later was not judged"
-        lines = [row for row in source.rows if row.side in {Side.CLIENT, Side.SERVER}]
-        if not one.revision:
-            if source.probes and any(row.side is Side.SERVER for row in lines):
-                continue
-            texts = (row.text for row in source.rows[::-1] if row.side is Side.EVENT)
-            end = next(filter(None, texts), "")
-            if not any(row.side is Side.CLIENT for row in lines):
-                why = "the client sent nothing"
-            elif not any(row.side is Side.SERVER for row in lines):
-                why = "the server answered nothing"
-            else:
-                why = "no revision was agreed"
-            return f"{where}: {why}{'; ' * bool(end)}{end}"
-        limit = one.server.overflow or one.client.overflow
-        if limit:
-            return f"{where}: {limit}; we read no further"
-    return ""
-
-
-def breaches(one: Replay, side: str) -> Iterator[tuple[int | None, str, str]]:
-    """Yield what one side broke in a conversation: the line, the clause, and what it did."""
-    registry = load(SUITES[side])
-    record = one.server_record() if side == SERVER else one.client_record()
-    for case in registry.ambients:
-        clauses: list[Clause] = [
-            clause
-            for clause in case.clauses
-            if one.revision in clause.revisions
-            and one.transport in clause.transports
-            and not clause.draft
-        ]
-        for seen in case.watch(record) if clauses else ():
-            if not seen.passed and any(clause.id == seen.clause for clause in clauses):
-                yield seen.n, seen.clause, seen.actual or f"expected {seen.expected}"

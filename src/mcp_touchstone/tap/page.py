@@ -7,7 +7,7 @@ from typing import Final
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.tap.recording import Recording
 from mcp_touchstone.tap.replay import replay
-from mcp_touchstone.tap.show import Shown, View, shown
+from mcp_touchstone.tap.show import Shown, View, last, shown
 
 STYLE: Final = """
 body { font: 14px/1.4 system-ui, sans-serif; margin: 2em; color: #222; }
@@ -35,7 +35,7 @@ def html(recordings: Iterable[Recording], view: View) -> str:
 
 def _table(recording: Recording, view: View) -> Iterator[str]:
     one = replay(recording)
-    found = list(shown(one, view))[-view.tail :]
+    found = last(shown(one, view), view.tail)
     yield f"<h2>{escape(safe(recording.path.name))}, {escape(one.revision or 'no revision')}</h2>"
     yield "<table>"
     yield from map(_row, found)

@@ -1,5 +1,6 @@
 """A recorded conversation as a sequence on a screen."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -8,7 +9,7 @@ from typing import Any, Final
 
 from mcp_touchstone.report.text import cut, plural
 from mcp_touchstone.runtime.printable import safe
-from mcp_touchstone.tap.judge import SIDES, breaches, trouble_of
+from mcp_touchstone.tap.breaches import SIDES, breaches, trouble_of
 from mcp_touchstone.tap.recording import SUFFIX, Recording, Row, read_all
 from mcp_touchstone.tap.replay import Replay, replay
 from mcp_touchstone.wire.events import Side
@@ -33,6 +34,7 @@ class View:
         broken: whether only lines that break a rule are shown.
         headers: whether the recorded HTTP headers are shown.
         until_broken: whether nothing is shown after the first line that breaks a rule.
+        unjudged: whether no rule is asked. It takes most of the time.
     """
 
     tail: int = 0
@@ -40,6 +42,12 @@ class View:
     broken: bool = False
     headers: bool = False
     until_broken: bool = False
+    unjudged: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has every line."""
+        return replace(self, unjudged=False) == ALL
 
 
 ALL: Final = View()
@@ -82,12 +90,16 @@ def text(recording: Recording, width: int, view: View = ALL) -> Iterator[str]:
     """
     one = replay(recording)
     yield from _head(one)
-    found = list(shown(one, view))
-    for line in found[-view.tail :]:
+    for line in last(shown(one, view), view.tail):
         yield from line.text(width)
-    if view == ALL:
+    if view.is_whole:
         for who, asked in _unanswered(one):
             yield f"never answered: {who} line {asked.line}, {safe(_asked(asked.value))}"
+
+
+def last(lines: Iterable[Shown], tail: int) -> Iterable[Shown]:
+    """Return the last lines; for 0 all, as they come."""
+    return deque(lines, tail) if tail else lines
 
 
 def broken(recordings: Iterable[Recording]) -> bool:
@@ -113,7 +125,7 @@ def _is_in(line: Shown, view: View) -> bool:
 def _lines(one: Replay, view: View) -> Iterator[Shown]:
     """Yield all lines of a conversation, and then what the whole of it breaks."""
     notes: dict[int | None, list[str]] = {}
-    for side in SIDES:
+    for side in () if view.unjudged else SIDES:
         for n, clause, actual in breaches(one, side):
             notes.setdefault(n, []).append(safe(f"{clause}: {actual}"))
     answers = dict(_answers(one.server)) | dict(_answers(one.client))

@@ -59,7 +59,7 @@ class Fault(StrEnum):
     SPREAD = "a message over several lines"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # never changed; frozen, it is made five times as slowly
 class Line:
     """One line without its line feed.
 
@@ -126,7 +126,7 @@ class LineSplitter:
         return line
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # never changed; frozen, it is made five times as slowly
 class Reading:
     """The JSON content of a line.
 
@@ -424,8 +424,9 @@ def value_in(value: Any, *members: str) -> Any:
 
 def object_in(value: Any, *members: str) -> dict[str, Any]:
     """Return the object below these members of a JSON value; empty if there is none."""
-    found = value_in(value, *members)
-    return found if isinstance(found, dict) else {}
+    for member in members:  # as value_in, which would be called half a million times in a run
+        value = value.get(member) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def list_in(value: Any, *members: str) -> list[Any]:
@@ -437,7 +438,7 @@ def list_in(value: Any, *members: str) -> list[Any]:
 def brief(value: Any, limit: int = 120) -> str:
     """Return a JSON value on one line, cut to ``limit`` characters."""
     try:
-        text = _plain(value)
+        text = str(value) if type(value) is int else _plain(value)  # most are ids
     except (ValueError, RecursionError):
         text = "(unprintable)"
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -84,12 +84,19 @@ class Look:
     Attributes:
         flaws: its flaws, at most MOST.
         clauses: the clauses of ``counted-by`` that apply to a part of it, broken or not.
-        named: definition -> place and value of each part that should match it, valid or not.
+        start: the text with which each place begins.
+        parts: definition -> place and value of each part that should match it, valid or not.
     """
 
     flaws: tuple[Flaw, ...]
     clauses: frozenset[str]
-    named: Mapping[str, Sequence[tuple[str, Any]]]
+    start: str
+    parts: Mapping[str, Sequence[tuple["Place", Any]]]
+
+    def named(self, name: str) -> Iterator[tuple[str, Any]]:
+        """Yield the places of a definition as text, with their values."""
+        for place, value in self.parts.get(name, ()):
+            yield path_text(self.start, place), value
 
 
 class Schemas:
@@ -136,15 +143,15 @@ class Schemas:
         flaws = islice(self.flaws(revision, part, method, value), MOST)
         start = _START.get(part, "result")
         met: set[str] = set()
-        named: dict[str, list[tuple[str, Any]]] = {}
+        parts: dict[str, list[tuple[Place, Any]]] = {}
         nodes: list[Node] = []
         if (walk := self._walker(revision, part, method)) is not None:
             walk(value, (), nodes)
-        for schema, path, one in nodes:
-            met.update(schema.get(COUNTED_BY, {}).values())
-            if NAME in schema:
-                named.setdefault(schema[NAME], []).append((path_text(start, path), one))
-        return Look(tuple(flaws), frozenset(met), named)
+        for clauses, name, path, one in nodes:
+            met |= clauses
+            if name:
+                parts.setdefault(name, []).append((path, one))
+        return Look(tuple(flaws), frozenset(met), start, parts)
 
     def expanded(self, revision: str, part: str, method: str) -> dict[str, Any]:
         """Return the schema of one method in one piece: no ``$ref``, ``counted-by`` resolved."""
@@ -248,8 +255,9 @@ class Remembered(Generic[T]):
 Place = tuple[str | int, ...]
 """The names and indexes that lead to a value."""
 
-Node = tuple[Mapping[str, Any], Place, Any]
-"""A schema with annotations, the place of the value to which it applies, and the value."""
+Node = tuple[frozenset[str], str, Place, Any]
+"""The clauses and the name of a schema with annotations, the place of the value to which it
+applies, and the value."""
 
 
 Walk = Callable[[Any, Place, list[Node]], None]
@@ -263,7 +271,8 @@ def _walker(schema: Any) -> Walk | None:
     """
     if not isinstance(schema, dict):
         return None
-    is_own = COUNTED_BY in schema or NAME in schema
+    clauses, name_of = frozenset(schema.get(COUNTED_BY, {}).values()), schema.get(NAME, "")
+    is_own = bool(clauses or name_of)
     members = [found for one in schema.get("allOf", ()) if (found := _walker(one))]
     union = [(_meant_by(one), found) for one in schema.get("anyOf", ()) if (found := _walker(one))]
     known = {name: _walker(one) for name, one in schema.get("properties", {}).items()}
@@ -274,7 +283,7 @@ def _walker(schema: Any) -> Walk | None:
 
     def walk(value: Any, path: Place, found: list[Node]) -> None:
         if is_own:
-            found.append((schema, path, value))
+            found.append((clauses, name_of, path, value))
         for member in members:
             member(value, path, found)
         for is_meant, member in union:

@@ -6,7 +6,7 @@ schema that is validated.
 
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -79,6 +79,8 @@ def violations(schema: Any, dialect: str = "") -> tuple[tuple[str, str], ...]:
     Empty also if this is undecided: the dialect is unknown, or the schema is too long.
     """
     dialect = dialect or dialect_of(schema)
+    if dialect in _PLAIN_IN and _is_plain(schema):
+        return ()
     key = digest([dialect, schema])
     if not dialect or key is None:
         return ()
@@ -131,6 +133,51 @@ def misfit(schema: Any, value: Any) -> str | None:
     found = f"{place}: {reason}" if place else reason
     _misfits.keep(key, found)
     return found
+
+
+def _is_plain(schema: Any) -> bool:
+    """Whether a schema has common keywords alone, in their types: it then keeps its meta-schema.
+
+    Most schemas of tools do, and the library need not be imported for them.
+    """
+    if not isinstance(schema, dict):
+        return isinstance(schema, bool)
+    return all(word in _PLAIN and _PLAIN[word](value) for word, value in schema.items())
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _are_names(value: Any) -> bool:
+    is_list = isinstance(value, list) and all(map(_is_text, value))
+    return is_list and len(set(value)) == len(value)
+
+
+_PLAIN_IN: Final = frozenset({"draft-07", "2020-12"})
+"""Dialects in which ``_PLAIN`` is the same."""
+
+_TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+
+_PLAIN: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "$schema": _is_text,
+    "title": _is_text,
+    "description": _is_text,
+    "default": lambda _value: True,
+    "type": lambda value: isinstance(value, str) and value in _TYPES,
+    "properties": lambda value: isinstance(value, dict) and all(map(_is_plain, value.values())),
+    "required": _are_names,
+    "additionalProperties": _is_plain,
+    "items": _is_plain,
+    "enum": lambda value: isinstance(value, list),
+    "minimum": _is_number,
+    "maximum": _is_number,
+}
+"""Keyword -> the test whether its value is surely valid."""
 
 
 class _TooMuchError(Exception):

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.tap.breaches import CLIENT
 from mcp_touchstone.tap.drive import play
-from mcp_touchstone.tap.judge import CLIENT, judge
+from mcp_touchstone.tap.judge import judge
 from mcp_touchstone.target.target import Target
 from tests.mutants.clients import http_client
 from tests.mutants.clients.client import Mutant, talk
