@@ -141,7 +141,8 @@ class Settings(ServerSettings):
         "take the steps with these commands, a process for each: METHOD=COMMAND, or a COMMAND for "
         "all other methods. It has {server} or {server_line} (one word), and {tool}, {prompt}, "
         "{uri}, {level}, {arguments} (JSON), {pairs} (name=value), {method}, or {action} and "
-        "{content} (JSON) for the answer to an elicitation; repeatable",
+        "{content} (JSON) for the answer to an elicitation, or {client_id} and {client_secret}; "
+        "repeatable",
         "METHOD=COMMAND",
         values.step,
         kind=OptionType.TABLE,

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,9 @@ EACH = "*"
 """The name in a step that calls every tool of the client's list; one process does not know it."""
 
 PAIRS = "{pairs}"
+
+KNOWN = ("client_id", "client_secret")
+"""What an issuer gave a client that it knows. A word for one that there is not is left out."""
 
 OWN = ("answer", "end", "load")
 """Steps that send no request, or several; their names stand in place of a method."""
@@ -75,13 +79,19 @@ def arguments(step: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def filled(command: Sequence[str], step: dict[str, Any], reply: Mapping[str, Any]) -> Iterator[str]:
+def filled(
+    command: Sequence[str],
+    step: dict[str, Any],
+    reply: Mapping[str, Any],
+    context: Mapping[str, Any] = types.MappingProxyType({}),
+) -> Iterator[str]:
     """Yield the words of a command for a step.
 
     ``{tool}``, ``{prompt}``, ``{uri}`` and ``{level}`` are what the step names, ``{arguments}`` is
     a JSON object, and ``{method}`` is the request. A word with ``{pairs}`` is repeated for each
     argument, as ``name=value``. ``{action}`` and ``{content}``, a JSON object, are what ``reply``
-    has: the step that says how to answer.
+    has: the step that says how to answer. ``{client_id}`` and ``{client_secret}`` are those of the
+    context.
     """
     given = arguments(step)
     texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()}
@@ -96,13 +106,22 @@ def filled(command: Sequence[str], step: dict[str, Any], reply: Mapping[str, Any
         "{action}": reply.get("answer", "cancel"),
         "{content}": json.dumps(reply.get("content", {})),
     }
+    known |= {f"{{{name}}}": context[name] for name in KNOWN if name in context}
+    lacking = [f"{{{name}}}" for name in KNOWN if name not in context]
     for word in command:
+        if any(name in word for name in lacking):
+            continue
         if PAIRS in word:
             yield from (word.replace(PAIRS, f"{name}={value}") for name, value in texts.items())
             continue
         for name, value in known.items():
             word = word.replace(name, value) if name in word else word  # noqa: PLW2901
         yield word
+
+
+def identified(text: str) -> bool:
+    """Whether a command takes the id of a client that an issuer knows."""
+    return f"{{{KNOWN[0]}}}" in text
 
 
 def commands(words: Sequence[str]) -> dict[str, list[str]]:
@@ -122,7 +141,8 @@ def _end(status: int) -> str:
 def main() -> int:
     """Take the steps; return the status of the first command that failed, and may not."""
     known, reply = commands(sys.argv[1:]), dict[str, Any]()
-    for step in json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"] or CONNECT:
+    context = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])
+    for step in context["steps"] or CONNECT:
         if "wait" in step:
             time.sleep(step["wait"])
         reply = step if "answer" in step else reply
@@ -130,7 +150,7 @@ def main() -> int:
         for one in flat([step]):
             command = known.get(key(one), known.get(ANY, []) if method(one) else [])
             if command and not one.keys() & BEYOND and one.get("call") != EACH:
-                running.append((one, subprocess.Popen([*filled(command, one, reply)])))
+                running.append((one, subprocess.Popen([*filled(command, one, reply, context)])))
         for one, process in running:
             status = process.wait()
             if status and not one.get("fails"):

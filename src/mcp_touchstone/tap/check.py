@@ -20,7 +20,7 @@ from mcp_touchstone.discovery.sdk import version_in
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import tidy
 from mcp_touchstone.parts import stepper
-from mcp_touchstone.parts.part import Part
+from mcp_touchstone.parts.part import Part, Protection
 from mcp_touchstone.parts.scenarios import find, scenarios, without
 from mcp_touchstone.results.played import PlayedScenario, troubles
 from mcp_touchstone.results.run import Run
@@ -29,6 +29,7 @@ from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime import interrupts
 from mcp_touchstone.tap import course, drive, judge
+from mcp_touchstone.tap.breaches import CLIENT
 from mcp_touchstone.tap.client_process import ClientError, LiveClients
 from mcp_touchstone.tap.drive import SERVER, Played
 from mcp_touchstone.target.target import Target
@@ -92,7 +93,7 @@ def check(
     recordings = [found for one in played for found in one.recordings]
     run = judge.judge(
         recordings,
-        judge.CLIENT,
+        CLIENT,
         choice,
         (*again, *(client.origin or ("--", *client.client))),
         command=client.client,
@@ -224,10 +225,15 @@ class _Scenes:
         methods = {*map(stepper.method, stepper.flat(part.steps or stepper.CONNECT))} - {""}
         if commands and methods and not commands & {*methods, stepper.ANY}:
             return "has no step with a command in --steps"
-        if part.protection is None:
-            return ""
+        return "" if part.protection is None else self._lacks_access(part.protection)
+
+    def _lacks_access(self, protection: Protection) -> str:
+        """Return what a scenario with authorization needs and does not have."""
         if not self._http:
             return "needs --http"
+        texts = self._client.steps.values()
+        if texts and protection.grant and not any(map(stepper.identified, texts)):
+            return "gives a client_id: write {client_id} in a command of --steps"
         return "" if importlib.util.find_spec("joserfc") else "needs mcp-touchstone[http-auth]"
 
     def _run(self, name: str, handler: str) -> Played:
