@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from mcp_touchstone.suite import (
+    Breach,
     Happened,
     Record,
     Seen,
@@ -120,12 +121,16 @@ def reads_no_skill_before_it_is_loaded(record: Record) -> Iterator[Seen]:
     """The files that no step loads are not read."""
     early = {uri(NEVER), NOTES}
     for listed in [*_sent(record, "skills/list")][:1] if record.scenario == "skills" else ():
-        read = [one for one in _sent(record, "resources/read") if _uri(one) in early]
+        files = [*_sent(record, "resources/read")]
+        read = [one for one in files if _uri(one) in early]
         if read or clients.event(record, Happened.ENDED):
             at = read[0].line if read else listed.line
             actual = f"{_uri(read[0])} was read" if read else ""
             expected = "only the files that a step loads"
-            yield Seen("client-skills-no-prefetch", not read, at, expected, actual)
+            loaded = any(_uri(one) == uri(GOOD) and one.line < at for one in files)
+            installs = loaded and {_uri(one) for one in read} == {NOTES}
+            mild = Breach.WARN if installs else None
+            yield Seen("client-skills-no-prefetch", not read, at, expected, actual, mild=mild)
 
 
 def _uri(asked: Any) -> str:

@@ -59,6 +59,13 @@ def test_a_client_that_opens_the_file_of_a_schema_gets_a_warning(
     assert found["client-ref-not-fetched"] is Outcome.WARN
 
 
+def test_a_client_that_installs_a_whole_skill_gets_a_warning(tmp_path: Path) -> None:
+    found = outcomes(Mutant("", "skills", habits="installs"), tmp_path)
+
+    assert broken(found) == {"client-skills-no-prefetch"}
+    assert found["client-skills-no-prefetch"] is Outcome.WARN
+
+
 @pytest.mark.parametrize("clause", FAULTS)
 def test_a_mutant_over_http_breaks_its_rule_and_no_other(clause: str, tmp_path: Path) -> None:
     found = over_http(clause, FAULTS[clause][0], tmp_path)

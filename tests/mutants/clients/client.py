@@ -76,9 +76,9 @@ class Mutant:
             "repeats" the last one; "caches" the first list; "crosses" the results of two calls;
             "hurries" with the second one of two calls;
             "stays" without a server that exited; is "deaf" to its standard error. With skills it
-            "prefetches"; reads "directories"; is "listless" and loads listed ones only; and
-            believes what is wrong in a "digest", a "size", a "frontmatter" or an entry that is
-            "bare".
+            "prefetches"; "installs" all files of what it loads; reads "directories"; is "listless"
+            and loads listed ones only; and believes what is wrong in a "digest", a "size", a
+            "frontmatter" or an entry that is "bare".
         last: bytes that it writes before the end.
         event: an event before the end of its input.
         fails: whether it fails at a message of the server.
@@ -264,6 +264,8 @@ class Client:
         }
         if not any(found and name not in self._habits for name, found in wrong.items()):
             self._loaded.append(content["text"])
+        for one in skill.get("resources", ())[1:] if "installs" in self._habits else ():
+            self._request("resources/read", {"uri": one["uri"]})
 
     def _together(self, steps: list[Json]) -> None:
         """Call several tools, and read the answers by their ids."""
