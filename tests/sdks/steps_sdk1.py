@@ -202,4 +202,5 @@ async def main() -> None:
             await step(session, one)
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

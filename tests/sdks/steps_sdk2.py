@@ -185,4 +185,5 @@ async def main() -> None:
             await step(client, one)
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -196,6 +196,7 @@ def bad_recording(tmp_path: Path) -> Path:
     (("--method", "tools/*"), ["tools/list", "5"], ["notifications/initialized", "serverInfo"]),
     (("--broken",), ["client-request-id-unique"], ["notifications/initialized"]),
     (("--headers",), ["Mcp-Session-Id: ", "POST /mcp", "200 OK"], []),
+    (("--unjudged",), ["initialize", "tools/list"], ["client-request-id-unique"]),
 )
 def test_a_recording_is_shown_in_part(
     tmp_path: Path,
@@ -212,6 +213,15 @@ def test_a_recording_is_shown_in_part(
     shown = capsys.readouterr().out
     assert [one for one in there if one not in shown] == []
     assert [one for one in absent if one in shown] == []
+
+
+@cases("--broken", "--until-broken")
+def test_what_is_not_judged_breaks_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    assert main(["tap", "show", str(tmp_path), "--unjudged", option]) == 2
+
+    assert "--unjudged" in capsys.readouterr().err
 
 
 def test_a_broken_rule_ends_the_lines_and_the_status_says_so(
@@ -510,6 +520,28 @@ def test_the_words_of_a_step_are_filled() -> None:
         'accept {"name": "Ada"}',
     ]
     assert [*stepper.filled(["{action} {content}"], step, {})] == ["cancel {}"]
+
+
+def test_a_command_may_be_known_to_an_issuer() -> None:
+    command = ["call", "--id={client_id}", "--secret={client_secret}"]
+
+    known = {"client_id": "c1", "client_secret": "s1"}
+    assert [*stepper.filled(command, {}, {}, known)] == ["call", "--id=c1", "--secret=s1"]
+    assert [*stepper.filled(command, {}, {}, {"client_id": "c1"})] == ["call", "--id=c1"]
+    assert [*stepper.filled(command, {}, {})] == ["call"]
+
+
+@cases(("", "left out"), ("--id={client_id}", "never connected"))
+def test_a_command_that_takes_no_client_id_is_given_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, outcome: str
+) -> None:
+    one = {"auth-pre-registered": scenarios()["auth-pre-registered"]}
+    monkeypatch.setattr("mcp_touchstone.tap.check.scenarios", lambda: one)
+    words = ["--steps", f"tools/list={sys.executable} -c 'raise SystemExit(3)' {option}"]
+
+    main(["client", "--http", "--json", str(tmp_path / "j"), *words])
+
+    assert played(tmp_path) == {"auth-pre-registered": outcome}
 
 
 @cases("tools/call", *stepper.OWN)
