@@ -6,6 +6,7 @@ import struct
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,34 @@ def test_module_of_a_server_in_go_is_named(tmp_path: Path) -> None:
     assert list(map(str, packages([process], {"PATH": str(tmp_path)}))) == [
         "github.com/googleapis/mcp-toolbox v1.2.0"
     ]
+
+
+@cases((1 << 20) - 4 - 8, (1 << 20) - 4, (1 << 20) - 4 - 16, (2 << 20) - 4 - 8)
+def test_list_of_modules_may_begin_anywhere(tmp_path: Path, before: int) -> None:
+    row = "dep\tgithub.com/modelcontextprotocol/go-sdk\tv1.0.0\th1:x="
+    place = program(tmp_path / "notes", go(row, before=before))
+
+    assert found(place, cwd=tmp_path) == ("github.com/modelcontextprotocol/go-sdk v1.0.0",)
+
+
+def test_program_is_searched_once_until_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = "dep\tgithub.com/modelcontextprotocol/go-sdk\tv1.{}.0\th1:x="
+    place = program(tmp_path / "notes", go(row.format(0)))
+    search, searched = program_sdk._search, list[Any]()
+
+    def counted(*given: Any) -> program_sdk.Versions:
+        searched.append(given)
+        return search(*given)
+
+    monkeypatch.setattr(program_sdk, "_search", counted)
+
+    assert found(place, cwd=tmp_path) == found(place, cwd=tmp_path) != ()
+    assert len(searched) == 1
+
+    program(place, go(row.format(10)))
+    assert found(place, cwd=tmp_path) == ("github.com/modelcontextprotocol/go-sdk v1.10.0",)
 
 
 def elf(section: bytes, content: bytes) -> bytes:

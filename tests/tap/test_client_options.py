@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcp_touchstone.catalog.loader import CLIENTS, load
+from mcp_touchstone.catalog.sdk import UNKNOWN, SdkIdentity
 from mcp_touchstone.cli import main
 from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.engine.choice import Choice
@@ -446,6 +448,22 @@ def test_a_program_that_does_one_thing_takes_the_steps(
 
     assert played(tmp_path) == {scenario: "judged"}
     assert report(tmp_path)["summary"]["processes"] == processes
+
+
+def test_the_look_for_its_sdk_is_no_time_of_a_client(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def looks_long(*_given: object) -> SdkIdentity:
+        time.sleep(2.5)
+        return UNKNOWN
+
+    monkeypatch.setattr("mcp_touchstone.tap.client_process.identity", looks_long)
+    words = ["--scenario", "tools_call", "--json", str(tmp_path / "j"), "--timeout", "2", "--"]
+    code = "import time; time.sleep(1.5)"
+
+    main(["client", *words, sys.executable, "-c", code, "{server}"])
+
+    assert played(tmp_path) == {"tools_call": "never connected"}
 
 
 def test_a_command_connects_in_a_scenario_without_steps(tmp_path: Path) -> None:

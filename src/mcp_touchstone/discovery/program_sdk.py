@@ -20,6 +20,7 @@ from typing import Final
 from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.catalog.sdk import CRATES, GO, LAYERS, MAVEN, NUGET
 from mcp_touchstone.runtime.input_file import parsed
+from mcp_touchstone.runtime.open_folder import Folder
 from mcp_touchstone.runtime.seen_files import SeenFiles, seen_by
 from mcp_touchstone.sandbox.sandbox import find_program
 from mcp_touchstone.transport.family import ProcessFacts
@@ -37,6 +38,9 @@ MOST_INFO: Final = 4 << 20
 """Greatest size of a list of modules, in bytes, unpacked or not."""
 
 MOST_SECTIONS: Final = 4096
+
+MOST_SEARCHED: Final = 64
+"""Programs of which the modules are remembered."""
 
 MOST_FOLDERS: Final = 200
 """Folders of the PATH of a process in which its program is looked for."""
@@ -124,34 +128,43 @@ def program_of(files: SeenFiles, process: ProcessFacts, env: Mapping[str, str]) 
     return Path(find_program(name, process.cwd, env) or process.cwd / name)
 
 
-def _pieces(files: SeenFiles, path: Path, overlap: int) -> Iterator[bytes]:
-    folder, name = files.opened(path)
-    if folder.stat(name).st_size <= MOST_PROGRAM:
-        yield from folder.pieces(name, overlap)
-
-
 def _slice(files: SeenFiles, path: Path, start: int, size: int) -> bytes:
     """Return some bytes of a program; fewer if it ends before, none if they are too many."""
-    found, at = bytearray(), 0
-    if size > MOST_INFO:
+    folder, name = files.opened(path)
+    if size > MOST_INFO or folder.stat(name).st_size > MOST_PROGRAM:
         return b""
-    for piece in _pieces(files, path, 0):
-        found += piece[max(start - at, 0) : max(start + size - at, 0)]
-        at += len(piece)
-        if at >= start + size:
-            break
-    return bytes(found)
+    return folder.slice(name, start, size)
 
 
 # --- Go
 
 
 def _go(files: SeenFiles, path: Path) -> Versions:
-    for piece in _pieces(files, path, MOST_INFO):
+    """Return the modules of a program. Each file is searched once: it may have 300 MB."""
+    folder, name = files.opened(path)
+    found = folder.stat(name)
+    key = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    if key not in _searched:
+        if len(_searched) >= MOST_SEARCHED:
+            _searched.clear()
+        _searched[key] = _search(folder, name) if found.st_size <= MOST_PROGRAM else {}
+    return _searched[key]
+
+
+_searched: Final[dict[tuple[int, ...], Versions]] = {}
+"""File, with the times of its last changes -> what was found in it."""
+
+
+def _search(folder: Folder, name: str) -> Versions:
+    start = read = 0
+    for piece in folder.pieces(name, len(_BEGIN)):
+        start = max(read - len(_BEGIN), 0)
+        read = start + len(piece)
         begin = piece.find(_BEGIN)
-        end = piece.find(_END, begin) if begin >= 0 else -1
-        if end >= 0:
-            return _modules(piece[begin + len(_BEGIN) : end].decode("utf-8", "replace"))
+        if begin >= 0:
+            data = folder.slice(name, start + begin + len(_BEGIN), MOST_INFO)
+            if (end := data.find(_END)) >= 0:
+                return _modules(data[:end].decode("utf-8", "replace"))
     return {}
 
 

@@ -151,7 +151,8 @@ class ClientProcess:
             if look and (seen := self._process.family.facts()):
                 self.sdk = identity(seen, self._words, self._cwd, self.env)
             pause *= 2
-        return None
+        # The look for its SDK may have taken longer than what was left.
+        return int(self._reports["ended"]) if self._await("ended", 0) else None
 
     def said(self) -> tuple[str, ...]:
         """Return the last lines of its standard error."""
