@@ -209,8 +209,10 @@ def answers_only_what_it_declared(record: Record) -> Iterator[Seen]:
         actual = f"a result of {method}, without the capability {own}"
         expected = f"the capability {own}, or an error"
         passed = own in can or not fulfilled
-        action = object_in(answer, "result").get("action")
-        mild = Breach.WARN if own == "elicitation" and action in REFUSALS else None
+        result = object_in(answer, "result")
+        refused = own == "elicitation" and result.get("action") in REFUSALS
+        gives_none = own == "roots" and result.get("roots") == []
+        mild = Breach.WARN if refused or gives_none else None
         yield Seen("client-capability-declared", passed, entry.n, expected, actual, mild=mild)
         modes = {"form", "url"} & object_in(can, "elicitation").keys() or {"form"}
         mode = params.get("mode", "form")

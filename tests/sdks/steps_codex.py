@@ -37,17 +37,19 @@ startup_timeout_sec = 20
 """
 
 
-def wanted() -> list[tuple[str, dict[str, Any]]]:
-    """Return the calls of its own tools and of ours that the steps need."""
-    found: list[tuple[str, dict[str, Any]]] = []
+def wanted() -> list[tuple[str, dict[str, Any], bool]]:
+    """Return the calls of its own tools and of ours that the steps need, and which may fail."""
+    found: list[tuple[str, dict[str, Any], bool]] = []
     for step in CONTEXT["steps"]:
         for one in step.get("together") or (step,):
             if one.get("list") in LISTS:
-                found.append((LISTS[one["list"]], {"server": "ours"}))
+                found.append((LISTS[one["list"]], {"server": "ours"}, "fails" in one))
             elif "read" in one:
-                found.append(("read_mcp_resource", {"server": "ours", "uri": one["read"]}))
+                given = {"server": "ours", "uri": one["read"]}
+                found.append(("read_mcp_resource", given, "fails" in one))
             elif one.get("call", "*") != "*" and not {"task", "results", "loaded"} & one.keys():
-                found.append((one["call"], one.get("arguments") or {"a": one["a"], "b": one["b"]}))
+                given = one.get("arguments") or {"a": one["a"], "b": one["b"]}
+                found.append((one["call"], given, "fails" in one))
     return found
 
 
@@ -55,13 +57,18 @@ class Model(BaseHTTPRequestHandler):
     """A model that asks for the next call, and then is done."""
 
     left = wanted()
+    may_fail = True
+    failed = False
 
     def do_POST(self) -> None:
         """Answer a turn."""
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         said: dict[str, Any] = {"type": "message", "role": "assistant", "content": []}
-        if self.left:
-            name, arguments = self.left.pop(0)
+        last = json.dumps(asked["input"][-1])
+        if "tool call error" in last and not Model.may_fail:
+            Model.failed = True
+        elif self.left:
+            name, arguments, Model.may_fail = self.left.pop(0)
             said = {"type": "function_call", "call_id": f"c{len(self.left)}", "name": name}
             said["arguments"] = json.dumps(arguments)
             for tool in asked["tools"]:  # of a server in a namespace, or with a prefix
@@ -101,9 +108,9 @@ def main() -> int:
         words = ["codex", "exec", "--skip-git-repo-check"]
         words += ["--dangerously-bypass-approvals-and-sandbox", "go on"]
         env = {**os.environ, "CODEX_HOME": home}
-        return subprocess.run(
-            words, cwd=home, env=env, stdin=subprocess.DEVNULL, check=False
-        ).returncode
+        quiet = subprocess.DEVNULL
+        status = subprocess.run(words, cwd=home, env=env, stdin=quiet, check=False).returncode
+    return status or Model.failed
 
 
 if __name__ == "__main__":

@@ -163,6 +163,19 @@ def test_a_client_that_cancels_what_it_did_not_declare_gets_a_warning(
     assert found["client-capability-declared"] is outcome
 
 
+@cases(([], Outcome.WARN), ([{"uri": "file:///work"}], Outcome.FAIL))
+def test_a_client_that_lists_no_roots_and_did_not_declare_them_gets_a_warning(
+    tmp_path: Path, roots: list[Json], outcome: Outcome
+) -> None:
+    def said(message: Json) -> Out:
+        listed = "roots" in message.get("result", {})
+        return {**message, "result": {"roots": roots}} if listed else message
+
+    found = outcomes(Mutant("", "questions", can=NAMELESS, change=said), tmp_path)
+
+    assert found["client-capability-declared"] is outcome
+
+
 def test_an_elicitation_capability_without_a_mode_is_one_with_forms(tmp_path: Path) -> None:
     can = {"roots": {}, "sampling": {}, "elicitation": {"applyDefaults": True}}
     no_url = refuses("url", {"code": -32602, "message": "no URLs"})
