@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mcp_touchstone.catalog.sdk import NPM, Package, SdkIdentity
 from mcp_touchstone.cli import main
 from mcp_touchstone.parts.scenarios import find, scenarios
 from mcp_touchstone.results import sdk_faults
@@ -550,6 +551,18 @@ def test_advisories_on_the_sdk_of_a_client_are_listed(
     shown = capsys.readouterr().out
     assert "not tested GHSA-rwrf-2pqf-9j8j: use mcp 1.30.0" in shown
     assert re.search(r"^  sdk +mcp 1\.29\.1: none of its releases was", shown, re.MULTILINE)
+
+
+@cases(
+    (("server", "client"), "@modelcontextprotocol/client 2.4.0"),
+    (("server",), "@modelcontextprotocol/server 2.4.0"),
+)
+def test_the_sdk_of_a_client_is_the_one_for_clients(
+    names: tuple[str, ...], of_a_client: str
+) -> None:
+    found = tuple(Package(f"@modelcontextprotocol/{name}", "2.4.0", NPM) for name in names)
+
+    assert str(SdkIdentity(found).of_client) == of_a_client
 
 
 def test_a_client_of_unknown_packages_is_said_to_be_one(

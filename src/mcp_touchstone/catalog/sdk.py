@@ -1,7 +1,7 @@
 """The SDK that a server is built on. Pure values; ``discovery.sdk`` finds them."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 PYPI: Final = "pypi"
@@ -66,6 +66,10 @@ def version(text: str) -> tuple[int, ...]:
     return (*[*parts, 0, 0, 0, 0][:4], int(final))
 
 
+FOR_SERVERS: Final = "@modelcontextprotocol/server"
+"""An SDK that another one for clients stands beside."""
+
+
 @dataclass(frozen=True, slots=True)
 class PackageOrigin:
     """The package that a server is started from.
@@ -102,6 +106,12 @@ class SdkIdentity:
     needless: bool = False
     packages: tuple[Package, ...] = ()
     origin: PackageOrigin | None = None
+
+    @property
+    def of_client(self) -> "SdkIdentity":
+        """The same of a client, which may have the SDK for servers beside its own."""
+        own = tuple(one for one in self.sdks if one.name != FOR_SERVERS)
+        return replace(self, sdks=own or self.sdks)
 
     def __str__(self) -> str:
         """Return it as text: names and versions, or that it is unknown."""

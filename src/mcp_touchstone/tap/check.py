@@ -208,7 +208,7 @@ class _Scenes:
             if info.get("name") in table.packages(registry) - {*LAYERS[registry]}
             and (version := version_in(info))
         }
-        return replace(found, packages=found.packages or tuple(named))
+        return replace(found.of_client, packages=found.packages or tuple(named))
 
     def _of_draft(self, part: type[Part]) -> str:
         """Return what a part of a draft lacks; empty for one that is selected, or of no draft."""
