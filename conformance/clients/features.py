@@ -143,11 +143,19 @@ def gives_active_requests_their_own_tokens(record: Record) -> Iterator[Seen]:
         before = active.get(key)
         answered = None if before is None else clients.peer(record).answer_to(before)
         taken = before is not None and (answered is None or answered[0].n > asked.line)
-        taken = taken and not _is_cancelled(record, before, asked.line)
+        taken = taken and not _is_over(record, before, asked.line)
         actual = f"progressToken {brief(token)}, which line {before} has too"
         clause = "client-progress-token-unique"
         yield Seen(clause, not taken, asked.line, "a token of its own", actual)
         active[key] = asked.line
+
+
+def _is_over(record: Record, line: int | None, before: int) -> bool:
+    """Whether no answer to the request of a line was due any more at another line."""
+    sessions = not is_modern(record.revision)  # a stream of a session may be resumed
+    at = record.transcript[before].at
+    ended = line is not None and not sessions and record.ended_by(line, at)
+    return ended or _is_cancelled(record, line, before)
 
 
 def _is_cancelled(record: Record, line: int | None, before: int) -> bool:

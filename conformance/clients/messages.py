@@ -124,9 +124,12 @@ def gives_its_requests_unique_ids(record: Record) -> Iterator[Seen]:
 
 
 def _is_open(record: Record, line: int, entry: Entry) -> bool:
-    """Whether the request of a line had no answer when the client wrote another line."""
+    """Whether the request of a line had no answer when the client wrote another line.
+
+    In 2026-07-28 no answer comes after the end of its response.
+    """
     answer = clients.peer(record).answer_to(line)
-    return answer is None or answer[0].n > entry.n
+    return answer[0].n > entry.n if answer else not record.ended_by(line, entry.at)
 
 
 @ambient("client-response-known")

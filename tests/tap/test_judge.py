@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.catalog.loader import CLIENTS, load
+from mcp_touchstone.catalog.revision import META
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.tap import recording
@@ -406,3 +407,25 @@ def test_a_client_that_left_resumes_from_the_last_event_it_read(
     assert verdicts(folder, "client")["client-http-resumes"] == outcome
     # An event that is delivered again is no second request with the same token.
     assert verdicts(folder, "server")["progress-server-tokens"] == "pass"
+
+
+@cases((True, "pass"), (False, "fail"))
+def test_an_id_may_be_used_again_after_the_response_that_had_no_answer(
+    tmp_path: Path, ended: bool, outcome: str
+) -> None:
+    """Two processes without a session have the same ids, one after the other."""
+    recorder = Recorder(tmp_path / "1.jsonl", {"url": "http://127.0.0.1:1/mcp"}, {})
+    meta = {META + "protocolVersion": "2026-07-28", META + "clientCapabilities": {}}
+    params = {"name": "a", "arguments": {}, "_meta": {**meta, "progressToken": 3}}
+    raw = _line({"id": 3, "method": "tools/call", "params": params}).rstrip()
+    for number in (1, 2):
+        recorder.http(Side.CLIENT, number, "POST /mcp", (("Mcp-Method", "tools/call"),))
+        recorder.http(Side.CLIENT, number, Line(raw, len(raw)))
+        recorder.http(Side.SERVER, number, "200 OK", ())
+        if ended:
+            recorder.http(Side.EVENT, number, "")
+    recorder.close()
+
+    found = verdicts(tmp_path, "client")
+    assert found["client-request-id-unique"] == outcome
+    assert found["client-progress-token-unique"] == outcome
