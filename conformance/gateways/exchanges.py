@@ -56,8 +56,12 @@ NOTIFICATION: Final = f"notifications/{upstream.UNKNOWN}"
 VALUE: Final = {"value": [1, "ü", None]}
 """A notification that only our server knows, and its params."""
 
+COMPLETE: Final = "notifications/elicitation/complete"
 CANCELLED: Final = "notifications/cancelled"
 PROGRESS: Final = "notifications/progress"
+LATER: Final = "unsubscribe"
+"""The step before which they must have come: the client waits for them first."""
+
 AFTERWARDS: Final = (
     "notifications/message",
     "notifications/tools/list_changed",
@@ -74,9 +78,7 @@ def subscribes(talk: gateways.ExchangeTalk) -> None:
         talk.ask("subscribe", "resources/subscribe", watched)
         talk.call("change", "change")
         talk.settle()
-        line = talk.call("afterwards", "afterwards").asked
-        talk.first.wait(lambda: talk.heard(AFTERWARDS[-1], line), PATIENCE)
-        talk.settle()
+        talk.hear(talk.call("afterwards", "afterwards").asked, *AFTERWARDS)
         talk.ask("unsubscribe", "resources/unsubscribe", watched)
         return
     lines = []
@@ -132,7 +134,9 @@ def answers_questions(talk: gateways.ExchangeTalk) -> None:
         talk.first.notify(NOTIFICATION, VALUE)
     for what in QUESTIONS:
         if what != "error" or not talk.modern:  # there no answer to a question is an error
-            talk.question(what)
+            line = talk.question(what).asked
+            if what == "url" and not talk.modern:
+                talk.hear(line, COMPLETE)
     talk.settle()
     if talk.modern:
         talk.rounds("round", talk.params("rounds"))
@@ -183,20 +187,23 @@ def passes_messages_behind_an_answer_on(pair: gateways.Pair) -> Iterator[Seen]:
     """What the server sends after the answer of a request arrives."""
     for name in pair.taken("afterwards"):
         for method in AFTERWARDS:
-            (sent, _), (came, before) = (
-                _apart(held, method) for held in (pair.direct, pair.through)
+            sent, came, all_ = (
+                _apart(held, method, until)
+                for held, until in ((pair.direct, LATER), (pair.through, LATER), (pair.through, ""))
             )
-            if before:  # else another rule says that none arrive
-                clause = "gateway-messages-afterwards"
-                yield pair.kept(clause, name, {method: sent}, {method: came}, "what was sent")
+            if all_.pop("before"):  # else another rule says that none arrive
+                del sent["before"], came["before"]
+                yield pair.in_time("gateway-messages-afterwards", name, LATER, sent, came, all_)
 
 
-def _apart(held: gateways.Held, method: str) -> tuple[list[Any], list[Any]]:
+def _apart(held: gateways.Held, method: str, until: str) -> dict[str, list[Any]]:
     """Return the params of the messages that were sent behind the answer, and of those before."""
-    line, apart = held.steps["afterwards"].asked, (list[Any](), list[Any]())
-    for entry, message in held.heard(method):
+    line = held.steps["afterwards"].asked
+    apart: dict[str, list[Any]] = {method: [], "before": []}
+    for entry, message in held.heard(method, until=until):
         params = object_in(message.value, "params")
-        apart[entry.n < line or params.get("data") == "before"].append(params)
+        is_before = entry.n < line or params.get("data") == "before"
+        apart["before" if is_before else method].append(params)
     return apart
 
 
@@ -295,8 +302,8 @@ def passes_all_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
             old, new = (held.question(name, method) for held in (pair.direct, pair.through))
             if what != "error" or new["asked"]:  # else gateway-sampling says so
                 yield pair.kept(clause, name, old, new, "the question and its answer")
-    method = "notifications/elicitation/complete"
-    yield from pair.arrives("gateway-elicitation-complete", "ask-url", method)
+    clause, later = "gateway-elicitation-complete", "ask-refusal"
+    yield from pair.arrives(clause, "ask-url", COMPLETE, until=later)
 
 
 @ambient("gateway-question-cancelled", "gateway-question-cancelled-right", of="questions")

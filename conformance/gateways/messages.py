@@ -19,8 +19,14 @@ from mcp_touchstone.gateway.suite import (
     value_in,
 )
 
-LISTS: Final = ("tools", "prompts", "resources")
+CHANGED: Final = tuple(
+    f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources")
+)
 UPDATED: Final = "notifications/resources/updated"
+LATER: Final = "listed again"
+"""The step before which messages in a session must have come: a client that has waited for them
+lists again."""
+
 ROOTS: Final = "notifications/roots/list_changed"
 CANCELLED: Final = "notifications/cancelled"
 PROGRESS: Final = "notifications/progress"
@@ -53,8 +59,8 @@ def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
     talk.settle()
     if not talk.modern:
         talk.ask("subscribe", "resources/subscribe", {"uri": talk.expected.uri(upstream.WATCHED)})
-        talk.call("change", "change")
-        talk.settle()
+        talk.hear(talk.call("change", "change").asked, *CHANGED, UPDATED)
+        talk.pages(LATER, "tools/list", "tools")
         talk.first.notify(ROOTS)
     for name in SAME:
         talk.call(name, "echo", text="same", mark="same")
@@ -78,7 +84,7 @@ def passes_log_messages_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Log messages arrive, and the level that the client sets reaches the server."""
     if "logging" in pair.expected.drops:
         return
-    yield from pair.arrives("gateway-log-messages", "log", "notifications/message")
+    yield from pair.arrives("gateway-log-messages", "log", "notifications/message", until=LATER)
     yield from pair.reaches("gateway-log-level", "level", "logging/setLevel", "level", LEVEL)
 
 
@@ -212,6 +218,5 @@ def tells_the_server_of_changed_roots(pair: gateways.Pair) -> Iterator[Seen]:
 @ambient("gateway-list-changes", "gateway-resource-updates", of="messages")
 def passes_changes_on(pair: gateways.Pair) -> Iterator[Seen]:
     """Changes of lists and of a resource arrive."""
-    changed = (f"notifications/{kind}/list_changed" for kind in LISTS)
-    yield from pair.arrives("gateway-list-changes", "change", *changed)
-    yield from pair.arrives("gateway-resource-updates", "change", UPDATED)
+    yield from pair.arrives("gateway-list-changes", "change", *CHANGED, until=LATER)
+    yield from pair.arrives("gateway-resource-updates", "change", UPDATED, until=LATER)

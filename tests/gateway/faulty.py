@@ -266,6 +266,38 @@ class HoldsProgress(Gateway):
         yield message
 
 
+class Holds(Gateway):
+    """Holds messages back, those of a method or with some data: until a late call, or the end."""
+
+    def __init__(self, words: list[str], command: list[str]) -> None:
+        super().__init__(words, command)
+        self.held: list[Json] = []
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Hold a message back."""
+        if self.words[0] in {message.get("method"), str(message.get("params", {}).get("data"))}:
+            self.held.append(message)
+        else:
+            yield message
+
+    def release(self) -> None:
+        """Pass on what was held."""
+        held, self.held = self.held, []
+        for one in held:
+            self.tell_client(one)
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Release before a late call."""
+        if mark_of(message) == "kept":
+            self.release()
+        yield message
+
+    def finish(self) -> None:
+        """Release at the end."""
+        self.release()
+        super().finish()
+
+
 class SwapsIds(Gateway):
     """Answers a number where the id is the same digits as a text, and the other way round."""
 
@@ -685,6 +717,7 @@ FAULTS: dict[str, type[Gateway]] = {
     "invents-token": InventsToken,
     "late-progress": LateProgress,
     "holds-progress": HoldsProgress,
+    "holds": Holds,
     "swaps-ids": SwapsIds,
     "knows-resources": KnowsResources,
     "answers-twice": AnswersTwice,

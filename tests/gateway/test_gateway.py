@@ -113,6 +113,15 @@ MESSAGES = {
 }
 """The same, for messages and sizes."""
 
+HELD_BACK = {
+    "gateway-list-changes": "holds notifications/tools/list_changed",
+    "gateway-resource-updates": "holds notifications/resources/updated",
+    "gateway-log-messages": "holds notifications/message",
+    "gateway-messages-afterwards": "holds after",
+    "gateway-elicitation-complete": "holds notifications/elicitation/complete",
+}
+"""The same, for messages that arrive when the client has no use for them any more."""
+
 CLIENTS = {
     "gateway-answers-own": "crosses answers",
     "gateway-lists-own": "crosses lists",
@@ -186,6 +195,14 @@ def broken(run: Run) -> dict[str, Outcome]:
     return {v.clause.id: v.outcome for v in run.verdicts if v.outcome not in fine}
 
 
+def found_in(run: Run, clause: str) -> str:
+    """Return the words of the finding of a clause."""
+    judgements = (one for result in run.results for one in result.judgements)
+    return next(
+        one.actual for one in judgements if one.clause == clause and one.outcome is not Outcome.PASS
+    )
+
+
 def faulty(words: str) -> tuple[str, ...]:
     return (*FAULTY, *words.split(), "--", "{server}")
 
@@ -244,6 +261,16 @@ def test_a_faulty_gateway_breaks_its_rule_and_no_other(clause: str) -> None:
 
     assert list(broken(run)) == [clause]
     assert broken(run)[clause].value == load(GATEWAYS).catalogue[clause].breach.value
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("clause", HELD_BACK)
+def test_a_message_that_is_held_back_past_its_use_is_a_finding(clause: str) -> None:
+    run = judged(faulty(HELD_BACK[clause]))
+
+    assert list(broken(run)) == [clause]
+    assert found_in(run, clause).startswith(gateways.Fate.DELAYED)
 
 
 @pytest.mark.usefixtures("bounded")

@@ -158,20 +158,27 @@ class Held:
         own, first = (self.upstream[n].label.rpartition("-")[0] for n in (number, 0))
         return own == first
 
-    def heard(self, method: str, client: int = 0) -> list[tuple[Entry, Message]]:
-        """Return the notifications and requests of a method that reached a client."""
-        if client >= len(self.clients):
-            return []
+    def heard(
+        self, method: str, client: int = 0, *, until: str = ""
+    ) -> list[tuple[Entry, Message]]:
+        """Return the notifications and requests of a method that reached a client.
+
+        Args:
+            until: a step; what comes behind its answer is left out.
+        """
+        end = self.steps[until].entry if until in self.steps else None
         return [
             (entry, message)
-            for entry in self.clients[client]
+            for entry in (self.clients[client] if client < len(self.clients) else ())
             for message in entry.messages
             if message.method == method and message.role in {Role.NOTIFICATION, Role.REQUEST}
+            if end is None or entry.n < end
         ]
 
-    def params_of(self, method: str, client: int = 0) -> list[Any]:
-        """Return the params of the messages of a method that reached a client."""
-        return [object_in(message.value, "params") for _, message in self.heard(method, client)]
+    def params_of(self, method: str, client: int = 0, *, until: str = "") -> list[Any]:
+        """Return the params of what ``heard`` returns."""
+        heard = self.heard(method, client, until=until)
+        return [object_in(message.value, "params") for _, message in heard]
 
     def question(self, name: str, method: str) -> dict[str, Any]:
         """Return what a client was asked by a step, and what the server was answered."""
@@ -260,12 +267,41 @@ class Pair(Record):
         actual = self.through.steps[name].why or in_words(found)
         return self.seen(clause, name, not found, expected, actual)
 
-    def arrives(self, clause: str, name: str, *methods: str) -> Iterator[Seen]:
-        """Yield whether the messages of methods reach the first client as the server sent them."""
+    def arrives(self, clause: str, name: str, *methods: str, until: str = "") -> Iterator[Seen]:
+        """Yield whether the messages of methods reach the first client as the server sent them.
+
+        Args:
+            until: a later step, whose request the client sent after it had waited for them.
+        """
         for method in methods:
-            sent, came = ({method: held.params_of(method)} for held in (self.direct, self.through))
+            sent, came, all_ = (
+                {method: held.params_of(method, until=end)}
+                for held, end in ((self.direct, until), (self.through, until), (self.through, ""))
+            )
             if sent[method] and [*self.taken(name)]:
-                yield self.kept(clause, name, sent, came)
+                yield self.in_time(clause, name, until, sent, came, all_)
+
+    def in_time(  # noqa: PLR0917  (three states of the same messages)
+        self, clause: str, name: str, until: str, sent: Any, came: Any, all_: Any
+    ) -> Seen:
+        """Return whether the messages of a method came before the answer to a later step.
+
+        Args:
+            sent: those without the gateway, by the method.
+            came: those before the answer.
+            all_: those that came at all.
+        """
+        seen = self.kept(clause, name, sent, came)
+        if seen.passed or not self.kept(clause, name, sent, all_).passed:
+            return seen
+        (method,) = sent
+        return replace(
+            seen,
+            n=self.through.heard(method)[-1][0].n,
+            expected="it comes before the answer to a later request of the client",
+            actual=f"{Fate.DELAYED}: {method} comes behind that answer",
+            beside=((CLIENT, self.through.steps[until].entry or 0), *seen.beside),
+        )
 
     def answered(self, clause: str, *names: str) -> Iterator[Seen]:
         """Yield whether the content of an answer is that without the gateway."""
@@ -532,6 +568,10 @@ class ExchangeTalk:
         later = self.first.transcript.since(line)
         every = (message for entry in later for message in entry.messages)
         return next((one.value for one in every if one.method == method), None)
+
+    def hear(self, line: int, *methods: str) -> None:
+        """Wait until a message of each method has come behind a line of the first client."""
+        self.first.wait(lambda: all(self.heard(one, line) for one in methods), BEGINNING)
 
     def asked(self, method: str, line: int) -> Any:
         """Wait until our server asks for the call on a line; return the request, None for none."""
