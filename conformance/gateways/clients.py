@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mcp_touchstone.gateway.suite import (
+    ExchangeTalk,
     Seen,
     ambient,
     brief,
-    gateways,
+    exchange,
+    hops,
     id_key,
     list_in,
     object_in,
@@ -33,8 +35,8 @@ PATIENCE: Final = 30.0
 """Seconds for the answer to such a call, and for a page of a long list."""
 
 
-@gateways.exchange("clients")
-def talks_as_two_clients(talk: gateways.ExchangeTalk) -> None:
+@exchange("clients")
+def talks_as_two_clients(talk: ExchangeTalk) -> None:
     """Call in two clients at a time, with equal ids and tokens."""
     if not talk.shares:
         return
@@ -61,16 +63,16 @@ def talks_as_two_clients(talk: gateways.ExchangeTalk) -> None:
     talk.settle(other)
 
 
-@gateways.exchange("end")
-def ends_the_server(talk: gateways.ExchangeTalk) -> None:
+@exchange("end")
+def ends_the_server(talk: ExchangeTalk) -> None:
     """Let the server end while a call is open."""
     line = talk.send("tools/call", talk.params("leave"))
     if talk.take("leave", line).value is not None:
         talk.call("again", "echo", text="again", mark="again")
 
 
-@gateways.exchange("sizes", once=True)
-def sends_large_messages(talk: gateways.ExchangeTalk) -> None:
+@exchange("sizes", once=True)
+def sends_large_messages(talk: ExchangeTalk) -> None:
     """Send and get long texts with characters across each boundary of a buffer."""
     for size in SIZES:
         for shift in range(3):
@@ -85,27 +87,27 @@ def sends_large_messages(talk: gateways.ExchangeTalk) -> None:
         talk.take(name, line, seconds=PATIENCE)
 
 
-@gateways.exchange("many", upstream.Many, once=True)
-def lists_many_tools(talk: gateways.ExchangeTalk) -> None:
+@exchange("many", upstream.Many, once=True)
+def lists_many_tools(talk: ExchangeTalk) -> None:
     """Read a list of ten thousand tools."""
     talk.pages("many", "tools/list", "tools")
 
 
 @ambient("gateway-answers-own", "gateway-lists-own", of="clients")
-def answers_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
+def answers_each_client_its_own(pair: hops.Pair) -> Iterator[Seen]:
     """Two clients with one id get each its own answer, and each the whole list."""
     for name in pair.taken("of-0", "of-1", "to-0", "to-1", "tools-0", "tools-1"):
         step = pair.through.steps[name]
         clause = "gateway-lists-own" if name.startswith("tools-") else "gateway-answers-own"
         old, new = (_owned(held.steps[name]) for held in (pair.direct, pair.through))
-        actual = step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
+        actual = step.why or f"{hops.Fate.CHANGED}: {brief(step.value)}"
         if f"{name[:2]}-{1 - step.client}" in brief(step.value, 500):
-            actual = f"{gateways.Fate.CROSSED}: the answer of the other client"
+            actual = f"{hops.Fate.CROSSED}: the answer of the other client"
         yield pair.seen(clause, name, set(old) <= set(new), "its own answer", actual)
 
 
 @ambient("gateway-cancel-own", of="clients")
-def cancels_no_call_of_another_client(pair: gateways.Pair) -> Iterator[Seen]:
+def cancels_no_call_of_another_client(pair: hops.Pair) -> Iterator[Seen]:
     """The cancellation of a client leaves the call of another one with that id alone."""
     kept = pair.through.call("kept")
     if kept is not None:
@@ -114,18 +116,18 @@ def cancels_no_call_of_another_client(pair: gateways.Pair) -> Iterator[Seen]:
         for where, one in pair.through.received("notifications/cancelled"):
             cancelled = id_key(value_in(one.value, "params", "requestId"))
             passed, spot = (where, cancelled) != (number, own), (where, one.n)
-            actual = f"{gateways.Fate.CROSSED}: it cancels the call of another client"
+            actual = f"{hops.Fate.CROSSED}: it cancels the call of another client"
             yield pair.behind_at("gateway-cancel-own", passed, spot, "the other call", actual)
         yield from pair.answered("gateway-cancel-own", "kept")
 
 
-def _owned(step: gateways.ExchangeStep) -> list[Any]:
+def _owned(step: hops.ExchangeStep) -> list[Any]:
     """Return the names of the tools in an answer, or its text; other members have other rules."""
-    return [_said(step)] if "content" in step.result else gateways.names(step)
+    return [_said(step)] if "content" in step.result else hops.names(step)
 
 
 @ambient("gateway-messages-own", of="clients")
-def tells_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
+def tells_each_client_its_own(pair: hops.Pair) -> Iterator[Seen]:
     """Log messages, progress and questions reach only the client that they belong to."""
     if len(pair.through.clients) < 2:
         return
@@ -140,7 +142,7 @@ def tells_each_client_its_own(pair: gateways.Pair) -> Iterator[Seen]:
     foreign += ["an update of a resource that client 0 watches at client 1" for _ in updated]
     asked = pair.through.heard("sampling/createMessage", 1)
     foreign += ["a question to client 0 at client 1" for _ in asked]
-    actual = f"{gateways.Fate.CROSSED}: {'; '.join(dict.fromkeys(foreign))}"
+    actual = f"{hops.Fate.CROSSED}: {'; '.join(dict.fromkeys(foreign))}"
     yield pair.seen(clause, "of-1", not foreign, "its own messages only", actual)
 
 
@@ -150,7 +152,7 @@ def _of(params: Any, mark: str) -> bool:
 
 
 @ambient("gateway-end-answered", of="end")
-def answers_when_its_server_ends(pair: gateways.Pair) -> Iterator[Seen]:
+def answers_when_its_server_ends(pair: hops.Pair) -> Iterator[Seen]:
     """An open request is answered, or its connection closed, when the server ends."""
     step = pair.through.steps.get("leave")
     if step is not None and pair.through.upstream:
@@ -159,7 +161,7 @@ def answers_when_its_server_ends(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-text-whole", of="sizes")
-def passes_text_whole(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_text_whole(pair: hops.Pair) -> Iterator[Seen]:
     """Characters of several bytes pass whole, in both directions."""
     for name in pair.taken():
         before, after = pair.direct.steps[name], pair.through.steps[name]
@@ -169,11 +171,11 @@ def passes_text_whole(pair: gateways.Pair) -> Iterator[Seen]:
             heard = value_in(call[1].value, "params", "arguments", "text") if call else sent
             got = _said(after) if heard == sent else heard
             where = "on its way to the server" if heard != sent else "on its way back"
-            actual = after.why or f"{gateways.Fate.CHANGED} {where}: {_first(sent, got)}"
+            actual = after.why or f"{hops.Fate.CHANGED} {where}: {_first(sent, got)}"
             yield pair.seen("gateway-text-whole", name, got == sent, "the same text", actual)
 
 
-def _said(step: gateways.ExchangeStep) -> Any:
+def _said(step: hops.ExchangeStep) -> Any:
     content = step.result.get("content")
     return content[0].get("text") if isinstance(content, list) and content else step.value
 
@@ -189,7 +191,7 @@ def _first(one: Any, two: Any) -> str:
 
 
 @ambient("gateway-result-large", "gateway-request-large", of="sizes")
-def passes_large_messages_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_large_messages_on(pair: hops.Pair) -> Iterator[Seen]:
     """A result of 8 MiB arrives, and a call of that size is answered."""
     for name, clause in (("large", "gateway-result-large"), ("sent", "gateway-request-large")):
         timed_out = name in pair.through.steps and pair.through.steps[name].timed_out
@@ -198,18 +200,18 @@ def passes_large_messages_on(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-tools-many", of="many")
-def lists_all_of_many_tools(pair: gateways.Pair) -> Iterator[Seen]:
+def lists_all_of_many_tools(pair: hops.Pair) -> Iterator[Seen]:
     """Each of ten thousand tools is listed."""
     for name in pair.taken("many"):
         if pair.through.steps[name].timed_out:
             return  # as above
-        old = gateways.names(pair.direct.steps["many"])
+        old = hops.names(pair.direct.steps["many"])
         tools = list_in(pair.through.steps["many"].result, "tools")
         new = [str(value_in(one, "name")) for one in pair.expected.own(tools)]
         lost = [name for name in old if name not in set(new)]
         actual = f"{len(new):,} of {len(old):,} tools"
         if lost:
-            actual += f"; {gateways.Fate.LOST}: {lost[0]} and so on"
+            actual += f"; {hops.Fate.LOST}: {lost[0]} and so on"
         elif len(new) == len(old):
             actual += ", in another order"
         yield pair.seen("gateway-tools-many", "many", old == new, f"{len(old):,} tools", actual)

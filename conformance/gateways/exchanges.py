@@ -5,12 +5,14 @@ from typing import Any, Final
 
 from mcp_touchstone.gateway.suite import (
     META,
+    ExchangeTalk,
     Kind,
     Role,
     Seen,
     ambient,
     brief,
-    gateways,
+    exchange,
+    hops,
     id_key,
     is_modern,
     object_in,
@@ -70,8 +72,8 @@ AFTERWARDS: Final = (
 """What the server sends behind an answer, in this order."""
 
 
-@gateways.exchange("subscriptions", rich_upstream.Rich)
-def subscribes(talk: gateways.ExchangeTalk) -> None:
+@exchange("subscriptions", rich_upstream.Rich)
+def subscribes(talk: ExchangeTalk) -> None:
     """Subscribe, hear of changes, and end it."""
     if not talk.modern:
         watched = {"uri": talk.expected.uri(upstream.WATCHED)}
@@ -86,7 +88,7 @@ def subscribes(talk: gateways.ExchangeTalk) -> None:
         uris = {"resourceSubscriptions": [talk.expected.uri(upstream.WATCHED)]}
         at_it = {member: uris.get(member, one) for member, one in wanted.items()}
         lines.append(talk.send(rich_upstream.LISTEN, {"notifications": at_it}))
-        talk.steps[name] = gateways.ExchangeStep(lines[-1])
+        talk.steps[name] = hops.ExchangeStep(lines[-1])
         talk.first.wait(lambda: _notifications(talk.first.transcript, lines[-1]), PATIENCE)
     talk.call("change", "change")
     talk.settle()
@@ -97,8 +99,8 @@ def subscribes(talk: gateways.ExchangeTalk) -> None:
         talk.settle()
 
 
-@gateways.exchange("tasks", rich_upstream.Rich)
-def runs_tasks(talk: gateways.ExchangeTalk) -> None:
+@exchange("tasks", rich_upstream.Rich)
+def runs_tasks(talk: ExchangeTalk) -> None:
     """Call a tool as a task, ask for the task and its result, and cancel another one."""
     if not talk.modern and talk.first.transcript.revision != rich_upstream.WITH_TASKS:
         return
@@ -119,13 +121,13 @@ def runs_tasks(talk: gateways.ExchangeTalk) -> None:
     talk.settle()
 
 
-def _task(step: gateways.ExchangeStep) -> Any:
+def _task(step: hops.ExchangeStep) -> Any:
     """Return the id of the task that a call became."""
     return step.result.get("taskId", object_in(step.result, "task").get("taskId"))
 
 
-@gateways.exchange("questions", rich_upstream.Rich)
-def answers_questions(talk: gateways.ExchangeTalk) -> None:
+@exchange("questions", rich_upstream.Rich)
+def answers_questions(talk: ExchangeTalk) -> None:
     """Send values of each type; answer a question with a URL, decline one, go through rounds."""
     params = {**talk.params("take"), "arguments": upstream.DATA["given"]}
     talk.ask("take", "tools/call", params, meta=OWN)
@@ -156,7 +158,7 @@ def answers_questions(talk: gateways.ExchangeTalk) -> None:
     talk.settle()
 
 
-def _still_open(step: gateways.ExchangeStep) -> Any:
+def _still_open(step: hops.ExchangeStep) -> Any:
     return object_in(step.result, "structuredContent").get("open")
 
 
@@ -175,7 +177,7 @@ def _notifications(transcript: Any, line: int) -> list[tuple[int, str, Any]]:
 
 
 @ambient("gateway-subscribe-arrives", of="subscriptions")
-def passes_subscriptions_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_subscriptions_on(pair: hops.Pair) -> Iterator[Seen]:
     """The client's requests to watch a resource, and to watch it no more, reach the server."""
     clause, uri = "gateway-subscribe-arrives", upstream.WATCHED
     for name in ("subscribe", "unsubscribe"):
@@ -183,7 +185,7 @@ def passes_subscriptions_on(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-messages-afterwards", of="subscriptions")
-def passes_messages_behind_an_answer_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_messages_behind_an_answer_on(pair: hops.Pair) -> Iterator[Seen]:
     """What the server sends after the answer of a request arrives."""
     for name in pair.taken("afterwards"):
         for method in AFTERWARDS:
@@ -196,7 +198,7 @@ def passes_messages_behind_an_answer_on(pair: gateways.Pair) -> Iterator[Seen]:
                 yield pair.in_time("gateway-messages-afterwards", name, LATER, sent, came, all_)
 
 
-def _apart(held: gateways.Held, method: str, until: str) -> dict[str, list[Any]]:
+def _apart(held: hops.Held, method: str, until: str) -> dict[str, list[Any]]:
     """Return the params of the messages that were sent behind the answer, and of those before."""
     line = held.steps["afterwards"].asked
     apart: dict[str, list[Any]] = {method: [], "before": []}
@@ -213,7 +215,7 @@ def _apart(held: gateways.Held, method: str, until: str) -> dict[str, list[Any]]
     "gateway-listen-changes",
     of="subscriptions",
 )
-def passes_streams_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_streams_on(pair: hops.Pair) -> Iterator[Seen]:
     """Each subscription is acknowledged first, and gets what it asked for, under its id."""
     if not is_modern(pair.revision):
         return
@@ -226,7 +228,7 @@ def passes_streams_on(pair: gateways.Pair) -> Iterator[Seen]:
         if answer is not None and (answer[1].kind is Kind.RESULT or not notified):
             continue  # it was refused, or has ended; what was cancelled may get an error
         first = [method for _, method, _ in notified[:1]]
-        actual = f"{first[0]} comes first" if first else f"{gateways.Fate.LOST}: {ACKNOWLEDGED}"
+        actual = f"{first[0]} comes first" if first else f"{hops.Fate.LOST}: {ACKNOWLEDGED}"
         passed = first == [ACKNOWLEDGED]
         clause = "gateway-listen-acknowledged"
         yield pair.seen(clause, name, passed, "an acknowledgement before all others", actual)
@@ -235,15 +237,15 @@ def passes_streams_on(pair: gateways.Pair) -> Iterator[Seen]:
         ours = [(method, pair.expected.ours(params)) for _, method, params in notified]
         found = [one for one in ours if one[0] != ACKNOWLEDGED]
         lost = [brief(one) for one in wanted if one not in found]
-        actual = f"{gateways.Fate.LOST}: {'; '.join(lost)}"
+        actual = f"{hops.Fate.LOST}: {'; '.join(lost)}"
         yield pair.seen("gateway-listen-changes", name, not lost, "each notification", actual)
         strange = [brief(one) for one in found if one not in wanted]
-        actual = f"{gateways.Fate.CROSSED}: {'; '.join(strange)}, which it never asked for"
+        actual = f"{hops.Fate.CROSSED}: {'; '.join(strange)}, which it never asked for"
         yield pair.seen("gateway-listen-own", name, not strange, "what it asked for", actual)
 
 
 @ambient("gateway-listen-ends", of="subscriptions")
-def passes_the_end_of_a_subscription_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_the_end_of_a_subscription_on(pair: hops.Pair) -> Iterator[Seen]:
     """A subscription that the client cancels ends at the server."""
     if not [*pair.taken(LEFT)]:
         return
@@ -255,14 +257,14 @@ def passes_the_end_of_a_subscription_on(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-tasks-answers", "gateway-tasks-status", of="tasks")
-def passes_tasks_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_tasks_on(pair: hops.Pair) -> Iterator[Seen]:
     """Requests about tasks are answered as by the server; only the ids may differ."""
     if "tasks" in pair.expected.drops:
         return
     declared = object_in(pair.through.steps["opening"].result, "capabilities")
     offered = {*declared, *object_in(declared, "extensions")}
     if "task-created" in pair.direct.steps and not offered & {"tasks", rich_upstream.EXTENSION}:
-        actual = f"{gateways.Fate.LOST}: the capability tasks"
+        actual = f"{hops.Fate.LOST}: the capability tasks"
         yield pair.seen("gateway-tasks-answers", "opening", False, "tasks are offered", actual)
         return
     for name in pair.taken():
@@ -278,10 +280,10 @@ def passes_tasks_on(pair: gateways.Pair) -> Iterator[Seen]:
         yield pair.seen(clause, name, came == sent, "each notification", actual)
 
 
-def _unnamed(held: gateways.Held, name: str) -> Any:
+def _unnamed(held: hops.Held, name: str) -> Any:
     """Return the answer of a step with places for the ids of the tasks."""
     ids = [_task(held.steps[one]) for one in CREATED]
-    return _with_places(gateways.plain(held.steps[name].value), ids)
+    return _with_places(hops.plain(held.steps[name].value), ids)
 
 
 def _with_places(value: Any, ids: list[Any]) -> Any:
@@ -295,7 +297,7 @@ def _with_places(value: Any, ids: list[Any]) -> Any:
 @ambient(
     *(clause for clause, _ in QUESTIONS.values()), "gateway-elicitation-complete", of="questions"
 )
-def passes_all_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_all_questions_on(pair: hops.Pair) -> Iterator[Seen]:
     """Questions of each mode reach the client, and its answers the server."""
     for what, (clause, method) in QUESTIONS.items():
         for name in pair.taken(f"ask-{what}"):
@@ -307,7 +309,7 @@ def passes_all_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-question-cancelled", "gateway-question-cancelled-right", of="questions")
-def passes_cancelled_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_cancelled_questions_on(pair: hops.Pair) -> Iterator[Seen]:
     """That the server cancels a question reaches the client, with the id of the question there."""
     for name in pair.taken("withdraw"):
         line = pair.through.steps["ask-withdrawn"].asked
@@ -327,7 +329,7 @@ def passes_cancelled_questions_on(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-progress-upstream", of="questions")
-def passes_progress_of_the_client_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_progress_of_the_client_on(pair: hops.Pair) -> Iterator[Seen]:
     """Progress that the client reports of a question reaches the server, under its token."""
     if "token" not in pair.through.facts:
         return  # the question did not reach the client
@@ -347,7 +349,7 @@ def passes_progress_of_the_client_on(pair: gateways.Pair) -> Iterator[Seen]:
     "gateway-request-capabilities",
     of="questions",
 )
-def passes_requests_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_requests_on(pair: hops.Pair) -> Iterator[Seen]:
     """The arguments and the metadata of a call, and what the client can do, reach the server."""
     params, able = _taken(pair.through)
     if not params or not [*pair.taken("take")]:
@@ -363,7 +365,7 @@ def passes_requests_on(pair: gateways.Pair) -> Iterator[Seen]:
     yield pair.lost("gateway-request-capabilities", "opening", own, able)
 
 
-def _taken(held: gateways.Held) -> tuple[dict[str, Any], dict[str, Any]]:
+def _taken(held: hops.Held) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the params of the call that took values, and what its client can do."""
     for number, entry in held.received("tools/call"):
         params = object_in(entry.value, "params")
@@ -377,10 +379,10 @@ def _taken(held: gateways.Held) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @ambient("gateway-unknown-methods", of="questions")
-def passes_unknown_methods_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_unknown_methods_on(pair: hops.Pair) -> Iterator[Seen]:
     """A request and notifications of methods that only the server knows arrive."""
     for name in pair.taken("unknown"):
-        old, new = (gateways.plain(held.steps[name].value) for held in (pair.direct, pair.through))
+        old, new = (hops.plain(held.steps[name].value) for held in (pair.direct, pair.through))
         yield pair.kept("gateway-unknown-methods", name, old, new)
         yield from pair.arrives("gateway-unknown-methods", name, NOTIFICATION)
         if pair.direct.heard(NOTIFICATION):
@@ -390,11 +392,11 @@ def passes_unknown_methods_on(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-rounds", of="questions")
-def passes_each_round_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_each_round_on(pair: hops.Pair) -> Iterator[Seen]:
     """Each round of a call arrives, with its questions, answers and state."""
     for number in range(len(rich_upstream.ROUNDS) + 1):
         for name in pair.taken(f"round-{number}"):
             state = ("result", "requestState")  # it is opaque: a gateway may give its own
             found = [one for one in pair.changes(name) if one.path != state]
-            actual = pair.through.steps[name].why or gateways.in_words(found)
+            actual = pair.through.steps[name].why or hops.in_words(found)
             yield pair.seen("gateway-rounds", name, not found, "the round of the server", actual)

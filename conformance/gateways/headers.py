@@ -7,12 +7,15 @@ from typing import Any, Final
 
 from mcp_touchstone.gateway.suite import (
     Breach,
+    ExchangeTalk,
     HttpExchange,
+    NoSecondClientError,
     Seen,
     ambient,
     brief,
     callers,
-    gateways,
+    exchange,
+    hops,
     list_in,
     object_in,
     parts,
@@ -33,15 +36,15 @@ PATIENCE: Final = 5.0
 """Seconds for the answer to a call that was redirected; there may be none."""
 
 
-@gateways.exchange("headers", callers.Stamped)
-def calls_with_headers(talk: gateways.ExchangeTalk) -> None:
+@exchange("headers", callers.Stamped)
+def calls_with_headers(talk: ExchangeTalk) -> None:
     """List and call, over HTTP also as clients with tokens, and as a foreign web page."""
     talk.pages("tools-0", "tools/list", "tools")
     talk.call("echo-0", "echo", text="of-0", mark=MARK)
     if not talk.shares:
         return
     for token in callers.TOKENS:
-        with contextlib.suppress(gateways.NoSecondClientError):
+        with contextlib.suppress(NoSecondClientError):
             client = talk.another(token)
             talk.pages(f"tools-{client}", "tools/list", "tools", client)
             talk.call(f"echo-{client}", "echo", client, text=f"of-{client}", mark=MARK)
@@ -52,64 +55,64 @@ def calls_with_headers(talk: gateways.ExchangeTalk) -> None:
         http.end_session(answer)
 
 
-@gateways.exchange("redirect", callers.over_http(parts.REDIRECTS))
-def calls_where_calls_are_redirected(talk: gateways.ExchangeTalk) -> None:
+@exchange("redirect", callers.over_http(parts.REDIRECTS))
+def calls_where_calls_are_redirected(talk: ExchangeTalk) -> None:
     """Call a tool that our server redirects to another origin, with each status there is."""
     for number in range(len(parts.STATUSES) + 1):
         line = talk.send("tools/call", talk.params("echo", text="x", mark=str(number)))
         talk.take(f"redirect-{number}", line, seconds=PATIENCE)
 
 
-@gateways.exchange("streams", callers.over_http(parts.COMMENTS))
-def calls_in_streams_with_comments(talk: gateways.ExchangeTalk) -> None:
+@exchange("streams", callers.over_http(parts.COMMENTS))
+def calls_in_streams_with_comments(talk: ExchangeTalk) -> None:
     """Call with progress, so that the server answers in streams."""
     for name in STREAMED:
         _report(talk, name)
 
 
-@gateways.exchange("resumed", callers.over_http(parts.DROPS))
-def calls_where_a_stream_ends(talk: gateways.ExchangeTalk) -> None:
+@exchange("resumed", callers.over_http(parts.DROPS))
+def calls_where_a_stream_ends(talk: ExchangeTalk) -> None:
     """Call with progress; the stream of the first call ends before its answer."""
     if not talk.modern:
         _report(talk, RESUMED)
 
 
-def _report(talk: gateways.ExchangeTalk, name: str) -> None:
+def _report(talk: ExchangeTalk, name: str) -> None:
     params = talk.params("progress", mark=name, steps=3)
     talk.ask(name, "tools/call", params, token=name)
     talk.settle()
 
 
 @ambient("gateway-streams-comments", of="streams")
-def reads_streams_with_comments(pair: gateways.Pair) -> Iterator[Seen]:
+def reads_streams_with_comments(pair: hops.Pair) -> Iterator[Seen]:
     """What the server sends in a stream with comments arrives."""
     yield from _arrives(pair, "gateway-streams-comments")
 
 
 @ambient("gateway-streams-resumed", of="resumed")
-def resumes_streams(pair: gateways.Pair) -> Iterator[Seen]:
+def resumes_streams(pair: hops.Pair) -> Iterator[Seen]:
     """What the server sends behind the end of a stream arrives."""
     yield from _arrives(pair, "gateway-streams-resumed")
 
 
-def _arrives(pair: gateways.Pair, clause: str) -> Iterator[Seen]:
+def _arrives(pair: hops.Pair, clause: str) -> Iterator[Seen]:
     """Yield whether the answers to calls arrive that the server gives in streams."""
     if any(one.exchanges for one in pair.through.upstream):
         yield from pair.answered(clause, *STREAMED, RESUMED)
 
 
-def _posts(held: gateways.Held) -> Iterator[tuple[int, HttpExchange]]:
+def _posts(held: hops.Held) -> Iterator[tuple[int, HttpExchange]]:
     """Yield the POSTs that reached our server over HTTP, each with its conversation."""
     for number, transcript in enumerate(held.upstream):
         yield from ((number, one) for one in transcript.exchanges if one.verb == "POST")
 
 
-def _issued(pair: gateways.Pair) -> set[str | None]:
+def _issued(pair: hops.Pair) -> set[str | None]:
     """Return the sessions that our server issued."""
     return {one.header(SESSION) for _, one in _posts(pair.through)} - {None}
 
 
-def _is_relay(pair: gateways.Pair) -> bool:
+def _is_relay(pair: hops.Pair) -> bool:
     """Whether whole requests are passed on, so that one session and one program serves both."""
     agents = [one.said("User-Agent") or "" for _, one in _posts(pair.through)]
     every = (one for transcript in pair.through.clients for one in transcript.exchanges)
@@ -118,7 +121,7 @@ def _is_relay(pair: gateways.Pair) -> bool:
 
 
 @ambient("gateway-token-own", of="headers")
-def keeps_the_token_of_the_client(pair: gateways.Pair) -> Iterator[Seen]:
+def keeps_the_token_of_the_client(pair: hops.Pair) -> Iterator[Seen]:
     """The token that a client has for the gateway does not reach the server."""
     served = {n for n, one in pair.through.steps.items() if n.startswith("echo-") and one.result}
     if not served - {"echo-0"}:
@@ -135,7 +138,7 @@ def keeps_the_token_of_the_client(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-session-own", of="headers")
-def issues_its_own_sessions(pair: gateways.Pair) -> Iterator[Seen]:
+def issues_its_own_sessions(pair: hops.Pair) -> Iterator[Seen]:
     """The session of a client is not that which the gateway has with the server."""
     if not _issued(pair) or _is_relay(pair):
         return
@@ -148,7 +151,7 @@ def issues_its_own_sessions(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-origin", of="headers")
-def refuses_foreign_pages(pair: gateways.Pair) -> Iterator[Seen]:
+def refuses_foreign_pages(pair: hops.Pair) -> Iterator[Seen]:
     """A request with the Origin of a foreign web page is not served."""
     if "origin" in pair.through.facts:
         line, served, answer = pair.through.facts["origin"]
@@ -157,7 +160,7 @@ def refuses_foreign_pages(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-cache-private", "gateway-users-list", of="headers")
-def serves_lists_to_their_user(pair: gateways.Pair) -> Iterator[Seen]:
+def serves_lists_to_their_user(pair: hops.Pair) -> Iterator[Seen]:
     """A user does not get a result that the server gave to another one."""
     owners = {
         str(object_in(entry.value, "params", "arguments").get("text")): number
@@ -169,14 +172,14 @@ def serves_lists_to_their_user(pair: gateways.Pair) -> Iterator[Seen]:
         if not stamp:
             continue
         passed = known.setdefault(stamp, name) == name
-        actual = f"{gateways.Fate.CROSSED}: the result {brief(stamp)} that another user got before"
+        actual = f"{hops.Fate.CROSSED}: the result {brief(stamp)} that another user got before"
         yield pair.seen("gateway-cache-private", name, passed, "a result of its own", actual)
         own = owners.get(f"of-{step.client}")
         others = [at for user, at in owners.items() if user != f"of-{step.client}" and at != own]
         if own is not None and others:
             came = [n for n, one in enumerate(pair.through.upstream) if _gave(one, stamp)]
             if passed and {*came} & {*others}:
-                passed, actual = False, f"{gateways.Fate.CROSSED}: a list of another session"
+                passed, actual = False, f"{hops.Fate.CROSSED}: a list of another session"
             yield pair.seen("gateway-users-list", name, passed, "a list of its session", actual)
 
 

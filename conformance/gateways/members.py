@@ -7,11 +7,13 @@ from typing import Any, Final
 from mcp_touchstone.gateway.suite import (
     LISTS,
     Breach,
+    ExchangeTalk,
     Seen,
     ambient,
     brief,
     catalogue,
-    gateways,
+    exchange,
+    hops,
     object_in,
     value_in,
 )
@@ -27,8 +29,8 @@ NAMES: Final = ("name", "uri")
 """The param of a request that has the name or the URI of an item."""
 
 
-@gateways.exchange("contents")
-def reads_everything(talk: gateways.ExchangeTalk) -> None:
+@exchange("contents")
+def reads_everything(talk: ExchangeTalk) -> None:
     """Read each list and one of each thing, and provoke errors."""
     for name, (method, member) in LISTS.items():
         talk.pages(name, method, member)
@@ -68,28 +70,28 @@ HARMLESS: Final = (("result", "isError"), ("result", "resultType"))
 """Members that may be left out, or written out, if they have their usual value."""
 
 
-def _declared(held: gateways.Held) -> dict[str, Any]:
+def _declared(held: hops.Held) -> dict[str, Any]:
     return object_in(held.steps["opening"].result, "capabilities")
 
 
-def _need(pair: gateways.Pair, step: str) -> str:
+def _need(pair: hops.Pair, step: str) -> str:
     """Return the capability that a step needs; empty for tools, and for none."""
     return NEEDS.get(str(value_in(pair.sent(step), "method")).partition("/")[0], "")
 
 
-def _is_dropped(pair: gateways.Pair, step: str) -> bool:
+def _is_dropped(pair: hops.Pair, step: str) -> bool:
     """Whether the gateway does not offer what a step needs; another rule says so."""
     need = _need(pair, step)
     return bool(need) and need not in _declared(pair.through)
 
 
-def _is_unkept(pair: gateways.Pair, step: str) -> bool:
+def _is_unkept(pair: hops.Pair, step: str) -> bool:
     """Whether the gateway declares what a step needs, and does not know its method."""
     works = "result" in (pair.direct.steps[step].value or {})
     return (
         works
         and _need(pair, step) in _declared(pair.through)
-        and value_in(pair.through.steps[step].value, "error", "code") == gateways.NO_METHOD
+        and value_in(pair.through.steps[step].value, "error", "code") == hops.NO_METHOD
     )
 
 
@@ -97,7 +99,7 @@ def _kind(value: Any) -> str:
     return "a result" if "result" in value else "an error"
 
 
-def _compared(pair: gateways.Pair) -> Iterator[str]:
+def _compared(pair: hops.Pair) -> Iterator[str]:
     """Yield the steps whose answers are of one kind, so that their members can be compared."""
     for name in pair.taken():
         if not _is_dropped(pair, name):
@@ -107,20 +109,20 @@ def _compared(pair: gateways.Pair) -> Iterator[str]:
 
 
 @ambient(*MEMBERS, of="contents")
-def passes_each_member_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_each_member_on(pair: hops.Pair) -> Iterator[Seen]:
     """What the server says in a list, a result or an error arrives unchanged."""
     for name in _compared(pair):
         places = [(c, path) for c, of in MEMBERS.items() for step, path in of if step == name]
         found: dict[str, list[Any]] = {}
         for one in pair.changes(name):
-            named = [place for place in places if gateways.fits(one.path, place[1])]
+            named = [place for place in places if hops.fits(one.path, place[1])]
             if named and not _is_usual(one):
                 found.setdefault(max(named, key=_exactness)[0], []).append(one)
         old = pair.direct.steps[name].value
         for clause in dict.fromkeys(clause for clause, _ in places):
             changed = found.get(clause, [])
-            if changed or any(gateways.present(old, path) for c, path in places if c == clause):
-                actual = gateways.in_words(changed)
+            if changed or any(hops.present(old, path) for c, path in places if c == clause):
+                actual = hops.in_words(changed)
                 seen = pair.seen(clause, name, not changed, "as the server says it", actual)
                 yield _weighed(pair, clause, name, seen)
 
@@ -133,11 +135,11 @@ def _exactness(place: tuple[str, list[str]]) -> tuple[int, int]:
 def _is_usual(one: Any) -> bool:
     """Whether a member was left out, or written out, with its usual value."""
     alone = [value for value in (one.old, one.new) if value in (False, "complete")]
-    one_sided = gateways.fate(one) is not gateways.Fate.CHANGED
+    one_sided = hops.fate(one) is not hops.Fate.CHANGED
     return one.path in HARMLESS and one_sided and bool(alone)
 
 
-def _weighed(pair: gateways.Pair, clause: str, name: str, seen: Seen) -> Seen:
+def _weighed(pair: hops.Pair, clause: str, name: str, seen: Seen) -> Seen:
     """Return an observation that is mild where no MUST of the specification is broken."""
     if clause != "gateway-result-structured" or "tools" not in pair.through.steps:
         return seen
@@ -149,7 +151,7 @@ def _weighed(pair: gateways.Pair, clause: str, name: str, seen: Seen) -> Seen:
 
 
 @ambient("gateway-answers-come", "gateway-answers-kind", of="contents")
-def answers_as_the_server_does(pair: gateways.Pair) -> Iterator[Seen]:
+def answers_as_the_server_does(pair: hops.Pair) -> Iterator[Seen]:
     """Each request is answered, with a result where the server gives one."""
     for name in pair.taken():
         before, after = pair.direct.steps[name], pair.through.steps[name]
@@ -162,7 +164,7 @@ def answers_as_the_server_does(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-request-params", of="contents")
-def passes_params_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_params_on(pair: hops.Pair) -> Iterator[Seen]:
     """The params of a prompt, a resource and a completion reach the server unchanged."""
     for name in pair.taken(*NAMED):
         sent, method = pair.own_params(pair.sent(name)), value_in(pair.sent(name), "method")
@@ -177,7 +179,7 @@ def passes_params_on(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-features-passed", "gateway-opening-capabilities", of="contents")
-def offers_what_the_server_offers(pair: gateways.Pair) -> Iterator[Seen]:
+def offers_what_the_server_offers(pair: hops.Pair) -> Iterator[Seen]:
     """Each capability of the server is declared, and what is declared is passed on."""
     before, after = _declared(pair.direct), _declared(pair.through)
     must = {name: one for name, one in before.items() if name not in pair.expected.drops}

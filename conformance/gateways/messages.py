@@ -7,12 +7,14 @@ from typing import Any, Final
 
 from mcp_touchstone.gateway.suite import (
     META,
+    ExchangeTalk,
     Role,
     Seen,
     Source,
     ambient,
     brief,
-    gateways,
+    exchange,
+    hops,
     id_key,
     object_in,
     upstream,
@@ -48,8 +50,8 @@ KEPT: Final = "token-k"
 """The progress tokens of calls."""
 
 
-@gateways.exchange("messages")
-def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
+@exchange("messages")
+def sends_and_hears_messages(talk: ExchangeTalk) -> None:
     """Use log messages, progress, cancellation, questions and changes of lists."""
     if not talk.modern:
         talk.ask("level", "logging/setLevel", {"level": LEVEL})
@@ -80,7 +82,7 @@ def sends_and_hears_messages(talk: gateways.ExchangeTalk) -> None:
 
 
 @ambient("gateway-log-messages", "gateway-log-level", of="messages")
-def passes_log_messages_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_log_messages_on(pair: hops.Pair) -> Iterator[Seen]:
     """Log messages arrive, and the level that the client sets reaches the server."""
     if "logging" in pair.expected.drops:
         return
@@ -89,7 +91,7 @@ def passes_log_messages_on(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-progress-arrives", of="messages")
-def passes_progress_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_progress_on(pair: hops.Pair) -> Iterator[Seen]:
     """Each report of progress arrives under the token of the client."""
     for name in pair.taken("progress"):
         before, after = (
@@ -100,7 +102,7 @@ def passes_progress_on(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-cancel-arrives", "gateway-cancel-right", "gateway-cancel-others", of="messages")
-def passes_cancellation_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_cancellation_on(pair: hops.Pair) -> Iterator[Seen]:
     """A cancellation reaches the right request of the server, once, and no other."""
     call = pair.through.call("held")
     yield from pair.answered("gateway-cancel-others", "kept")
@@ -114,19 +116,19 @@ def passes_cancellation_on(pair: gateways.Pair) -> Iterator[Seen]:
             right.append(one.value)
             passed, actual = len(right) == 1, f"the request {brief(named)} is cancelled again"
         else:
-            passed, actual = False, f"{gateways.Fate.CROSSED}: it cancels {brief(named)}"
+            passed, actual = False, f"{hops.Fate.CROSSED}: it cancels {brief(named)}"
         spot, expected = (where, one.n), f"the request {brief(own)}, once"
         yield pair.behind_at("gateway-cancel-right", passed, spot, expected, actual)
     passed = bool(right) or bool(pair.through.facts.get("cancelled"))  # or its stream was closed
-    actual = f"{gateways.Fate.LOST}: no cancellation of the request {brief(own)}"
+    actual = f"{hops.Fate.LOST}: no cancellation of the request {brief(own)}"
     if right and not value_in(right[0], "params", "reason"):
-        passed, actual = False, f"{gateways.Fate.LOST}: params.reason of the cancellation"
+        passed, actual = False, f"{hops.Fate.LOST}: params.reason of the cancellation"
     spot = (number, entry.n)
     yield pair.behind_at("gateway-cancel-arrives", passed, spot, "a cancellation", actual)
 
 
 @ambient("gateway-progress-meanwhile", of="messages")
-def passes_progress_on_at_once(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_progress_on_at_once(pair: hops.Pair) -> Iterator[Seen]:
     """Progress of an open call arrives before the answer to a later call."""
     kept = pair.through.steps.get("kept")
     if kept is None or kept.entry is None or pair.through.call("held") is None:
@@ -138,7 +140,7 @@ def passes_progress_on_at_once(pair: gateways.Pair) -> Iterator[Seen]:
     others = [one for _, one in pair.through.heard(PROGRESS) if not _is_of_held(one.value)]
     if direct and others:
         passed = any(entry.n < kept.entry for entry in arrived)
-        actual = f"{gateways.Fate.DELAYED}: progress of the call before has not arrived"
+        actual = f"{hops.Fate.DELAYED}: progress of the call before has not arrived"
         yield pair.seen("gateway-progress-meanwhile", "kept", passed, "progress before", actual)
 
 
@@ -149,13 +151,13 @@ def _is_of_held(message: Any) -> bool:
 
 
 @ambient("gateway-ids-types", of="messages")
-def tells_ids_of_two_types_apart(pair: gateways.Pair) -> Iterator[Seen]:
+def tells_ids_of_two_types_apart(pair: hops.Pair) -> Iterator[Seen]:
     """A request whose id is a number and one with the same digits as a text get their answers."""
     yield from pair.answered("gateway-ids-types", "id-number", "id-text")
 
 
 @ambient("gateway-answers-once")
-def answers_each_request_once(pair: gateways.Pair) -> Iterator[Seen]:
+def answers_each_request_once(pair: hops.Pair) -> Iterator[Seen]:
     """A client gets one answer to each request, and no other answers."""
     alone = {
         message.role for one in pair.direct.clients for entry in one for message in entry.messages
@@ -164,12 +166,12 @@ def answers_each_request_once(pair: gateways.Pair) -> Iterator[Seen]:
         for message in entry.messages:
             if message.role in {Role.ANSWER, *FURTHER}:
                 passed = message.role is Role.ANSWER
-                actual = f"{gateways.Fate.INVENTED}: a {message.role}"
+                actual = f"{hops.Fate.INVENTED}: a {message.role}"
                 yield Seen("gateway-answers-once", passed, entry.n, "one answer", actual)
 
 
 @ambient("gateway-calls-once")
-def makes_each_call_once(pair: gateways.Pair) -> Iterator[Seen]:
+def makes_each_call_once(pair: hops.Pair) -> Iterator[Seen]:
     """A call reaches the server as often as the clients make it."""
     made = Counter(
         _call(pair, entry.value)
@@ -181,16 +183,16 @@ def makes_each_call_once(pair: gateways.Pair) -> Iterator[Seen]:
     for number, entry in pair.through.received("tools/call"):
         call = _call(pair, entry.value)
         again = "inputResponses" in object_in(entry.value, "params")
-        if call in made and not again and not gateways.is_refused(upstream_of[number], entry.n):
+        if call in made and not again and not hops.is_refused(upstream_of[number], entry.n):
             came[call] += 1
             passed, spot = came[call] <= made[call], (number, entry.n)
-            actual = f"{gateways.Fate.INVENTED}: call {came[call]} of {made[call]}"
+            actual = f"{hops.Fate.INVENTED}: call {came[call]} of {made[call]}"
             yield pair.behind_at("gateway-calls-once", passed, spot, f"{made[call]}", actual)
 
     same = [step for name in SAME if (step := pair.through.steps.get(name)) and step.result]
     if len(same) == len(SAME):
         arrived = sum(1 for _, e in pair.through.received("tools/call") if _mark(e.value) == "same")
-        actual = f"{gateways.Fate.LOST}: {len(SAME) - arrived} of {len(SAME)} equal calls"
+        actual = f"{hops.Fate.LOST}: {len(SAME) - arrived} of {len(SAME)} equal calls"
         passed = arrived >= len(SAME)
         yield pair.seen("gateway-calls-once", SAME[-1], passed, f"{len(SAME)}", actual)
 
@@ -199,24 +201,24 @@ def _mark(value: Any) -> Any:
     return value_in(value, "params", "arguments", "mark")
 
 
-def _call(pair: gateways.Pair, value: Any) -> str:
+def _call(pair: hops.Pair, value: Any) -> str:
     """Return a text for the name and the arguments of a call, as our server knows them."""
     params = pair.own_params(value)
     return json.dumps([params.get("name"), params.get("arguments")], sort_keys=True)
 
 
 @ambient("gateway-roots-changes", of="messages")
-def tells_the_server_of_changed_roots(pair: gateways.Pair) -> Iterator[Seen]:
+def tells_the_server_of_changed_roots(pair: hops.Pair) -> Iterator[Seen]:
     """That the roots of the client changed reaches the server."""
     openings = (one.value for held in pair.through.upstream for one in held.session.asked[:1])
     if any(value_in(o, "params", "capabilities", "roots", "listChanged") for o in openings):
         came = bool(list(pair.through.received(ROOTS)))
-        actual = f"{gateways.Fate.LOST}: {ROOTS}"
+        actual = f"{hops.Fate.LOST}: {ROOTS}"
         yield pair.seen("gateway-roots-changes", "opening", came, ROOTS, actual)
 
 
 @ambient("gateway-list-changes", "gateway-resource-updates", of="messages")
-def passes_changes_on(pair: gateways.Pair) -> Iterator[Seen]:
+def passes_changes_on(pair: hops.Pair) -> Iterator[Seen]:
     """Changes of lists and of a resource arrive."""
     yield from pair.arrives("gateway-list-changes", "change", *CHANGED, until=LATER)
     yield from pair.arrives("gateway-resource-updates", "change", UPDATED, until=LATER)

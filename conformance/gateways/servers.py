@@ -5,10 +5,12 @@ from typing import Final
 
 from mcp_touchstone.gateway.suite import (
     LISTS,
+    ExchangeTalk,
     Seen,
     ambient,
     brief,
-    gateways,
+    exchange,
+    hops,
     list_in,
     second,
     value_in,
@@ -18,8 +20,8 @@ METHODS: Final = {"prompt": "prompts/get", "resource": "resources/read"}
 """Step -> the method of a request that only it sends."""
 
 
-@gateways.exchange("servers", several=True)
-def uses_two_servers(talk: gateways.ExchangeTalk) -> None:
+@exchange("servers", several=True)
+def uses_two_servers(talk: ExchangeTalk) -> None:
     """List and use what each of two servers has, and end one of them."""
     beginning = talk.expected.second
     for name, (method, member) in LISTS.items():
@@ -37,7 +39,7 @@ def uses_two_servers(talk: gateways.ExchangeTalk) -> None:
 
 
 @ambient("gateway-servers-listed", "gateway-servers-routed", "gateway-servers-apart", of="servers")
-def joins_several_servers(pair: gateways.Pair) -> Iterator[Seen]:
+def joins_several_servers(pair: hops.Pair) -> Iterator[Seen]:
     """All of each server is listed, is reached there, and outlives the end of the other."""
     beginning = pair.expected.second
     wanted = {
@@ -47,9 +49,9 @@ def joins_several_servers(pair: gateways.Pair) -> Iterator[Seen]:
     }
     listed = {"first"}
     for use, (name, wants) in wanted.items():
-        found = gateways.names(pair.through.steps[name])
+        found = hops.names(pair.through.steps[name])
         listed |= {use} if wants in found else set()
-        actual = f"{gateways.Fate.LOST}: {wants} of the second server; {brief(found)}"
+        actual = f"{hops.Fate.LOST}: {wants} of the second server; {brief(found)}"
         yield pair.seen("gateway-servers-listed", name, wants in found, wants, actual)
     for use in ("first", *wanted):
         step = pair.through.steps[use]
@@ -64,7 +66,7 @@ def joins_several_servers(pair: gateways.Pair) -> Iterator[Seen]:
         yield pair.seen("gateway-servers-apart", "still", passed, "its answer", actual)
 
 
-def _reached(pair: gateways.Pair, use: str) -> bool:
+def _reached(pair: hops.Pair, use: str) -> bool:
     """Whether a request of ours reached the right server, and no other."""
     labels = [one.label.rpartition("-")[0] for one in pair.through.upstream]
     if use in METHODS:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_touchstone.gateway.suite import Seen, ambient, brief, gateways
+from mcp_touchstone.gateway.suite import ExchangeTalk, Seen, ambient, brief, exchange, hops
 
 SHOWN: Final = 2
 """Messages that a finding shows."""
@@ -12,8 +12,8 @@ PATIENCE: Final = 2.0
 """Seconds for the first message of a stream that is resumed."""
 
 
-@gateways.exchange("sessions")
-def ends_a_session(talk: gateways.ExchangeTalk) -> None:
+@exchange("sessions")
+def ends_a_session(talk: ExchangeTalk) -> None:
     """Resume a stream of the first client in the second one; end the session of that."""
     if talk.modern or not talk.shares or not talk.http().local:
         return
@@ -32,7 +32,7 @@ def ends_a_session(talk: gateways.ExchangeTalk) -> None:
         talk.settle(other)
         answer.close()
         talk.facts["resumed"] = answer.line
-    if http.delete().status in gateways.SUCCESS:
+    if http.delete().status in hops.SUCCESS:
         talk.facts["closed"] = talk.is_cancelled("of-1")
         params = talk.params("echo", text="after", mark="after")
         after = http.post(talk.connections[other].build("tools/call", params))
@@ -40,7 +40,7 @@ def ends_a_session(talk: gateways.ExchangeTalk) -> None:
 
 
 @ambient("gateway-sessions-ended", "gateway-sessions-closed", of="sessions")
-def ends_sessions(pair: gateways.Pair) -> Iterator[Seen]:
+def ends_sessions(pair: hops.Pair) -> Iterator[Seen]:
     """A session that its client ended is over, at the gateway and at the server."""
     if "closed" not in pair.through.facts:
         return
@@ -51,18 +51,18 @@ def ends_sessions(pair: gateways.Pair) -> Iterator[Seen]:
     first, second = (pair.through.call(f"of-{client}") for client in (0, 1))
     if first is not None and second is not None and first[0] != second[0]:
         spot, closed = (second[0], second[1].n), bool(pair.through.facts["closed"])
-        actual = f"{gateways.Fate.LOST}: the end of the session; that with the server goes on"
+        actual = f"{hops.Fate.LOST}: the end of the session; that with the server goes on"
         yield pair.behind_at("gateway-sessions-closed", closed, spot, "its end", actual)
 
 
 @ambient("gateway-streams-own", of="sessions")
-def resumes_streams_of_the_same_client(pair: gateways.Pair) -> Iterator[Seen]:
+def resumes_streams_of_the_same_client(pair: hops.Pair) -> Iterator[Seen]:
     """An event id of another client leads to none of its messages."""
     if "resumed" in pair.through.facts:
         later = pair.through.clients[1].since(pair.through.facts["resumed"])
         texts = [(entry.n, brief(one.value, 500)) for entry in later for one in entry.messages]
         foreign = [(n, text) for n, text in texts if "of-0" in text]
-        actual = f"{gateways.Fate.CROSSED}: {'; '.join(text for _, text in foreign[:SHOWN])}"
-        beside = tuple((f"{gateways.CLIENT}:1", n) for n, _ in foreign[:SHOWN])
+        actual = f"{hops.Fate.CROSSED}: {'; '.join(text for _, text in foreign[:SHOWN])}"
+        beside = tuple((f"{hops.CLIENT}:1", n) for n, _ in foreign[:SHOWN])
         expected = "no message of the first client"
         yield Seen("gateway-streams-own", not foreign, None, expected, actual, beside=beside)

@@ -5,19 +5,27 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Final
 
-from mcp_touchstone.gateway.suite import Seen, ambient, brief, gateways, object_in
+from mcp_touchstone.gateway.suite import (
+    ExchangeTalk,
+    Seen,
+    ambient,
+    brief,
+    exchange,
+    hops,
+    object_in,
+)
 
 LANES: Final = {1: 32, 8: 96, 64: 192}
 """Calls in flight -> calls."""
 
 
-@gateways.exchange("speed", once=True)
-def calls_many_times(talk: gateways.ExchangeTalk) -> None:
+@exchange("speed", once=True)
+def calls_many_times(talk: ExchangeTalk) -> None:
     """Call a tool with 1, 8 and 64 calls in flight, and look at each answer."""
     for flying, calls in LANES.items():
         open_: deque[tuple[str, int]] = deque()
         marks = deque(f"{flying}-{number}" for number in range(calls))
-        taken: list[gateways.ExchangeStep] = []
+        taken: list[hops.ExchangeStep] = []
         while marks or open_:
             while marks and len(open_) < flying:
                 mark = marks.popleft()
@@ -32,9 +40,7 @@ def calls_many_times(talk: gateways.ExchangeTalk) -> None:
         talk.facts[str(flying)] = _measured(talk, taken)
 
 
-def _measured(
-    talk: gateways.ExchangeTalk, taken: list[gateways.ExchangeStep]
-) -> tuple[float, float] | None:
+def _measured(talk: ExchangeTalk, taken: list[hops.ExchangeStep]) -> tuple[float, float] | None:
     """Return the median of the seconds of a call, and calls a second; None if one got no answer."""
     lines = talk.first.transcript
     times = [(lines[one.asked].at, lines[one.entry].at) for one in taken if one.entry]
@@ -45,7 +51,7 @@ def _measured(
 
 
 @ambient("gateway-load-own", of="speed")
-def answers_each_of_many_calls(pair: gateways.Pair) -> Iterator[Seen]:
+def answers_each_of_many_calls(pair: hops.Pair) -> Iterator[Seen]:
     """Each of 64 calls in flight gets its own answer."""
     if "wrong" not in pair.direct.steps:
         wrong = pair.through.steps.get("wrong")

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_touchstone.gateway.suite import (
+    ExchangeTalk,
     Seen,
     ambient,
     brief,
-    gateways,
+    exchange,
+    hops,
     is_modern,
     object_in,
     troubled,
@@ -25,8 +27,8 @@ PATIENT: Final = 20.0
 HALF: Final = troubled.UNPAIRED
 
 
-@gateways.exchange("late", troubled.Troubled)
-def calls_a_late_server(talk: gateways.ExchangeTalk) -> None:
+@exchange("late", troubled.Troubled)
+def calls_a_late_server(talk: ExchangeTalk) -> None:
     """Call while other calls are open, cancel one that is answered all the same, and list again."""
     talk.pages("tools-before", "tools/list", "tools")
     talk.call("grow", "grow")
@@ -44,8 +46,8 @@ def calls_a_late_server(talk: gateways.ExchangeTalk) -> None:
     talk.call("next", "echo", text="next", mark="next")
 
 
-@gateways.exchange("garbage", troubled.Troubled)
-def calls_a_wrong_server(talk: gateways.ExchangeTalk) -> None:
+@exchange("garbage", troubled.Troubled)
+def calls_a_wrong_server(talk: ExchangeTalk) -> None:
     """Let the server answer with what is no message and no result, and call again."""
     garbage = talk.send("tools/call", talk.params("garbage", mark="garbage"))
     talk.call("after", "echo", text="after", mark="after")
@@ -57,15 +59,15 @@ def calls_a_wrong_server(talk: gateways.ExchangeTalk) -> None:
     talk.take("half-sent", sent, seconds=SOON)
 
 
-@gateways.exchange("leave", troubled.Troubled)
-def leaves_while_a_call_runs(talk: gateways.ExchangeTalk) -> None:
+@exchange("leave", troubled.Troubled)
+def leaves_while_a_call_runs(talk: ExchangeTalk) -> None:
     """Use what each of two sessions has, and end one client while its call runs."""
     if not talk.shares:
         return
     other = talk.another()
     for client in () if talk.modern else (0, other):
         tools = talk.pages(f"list-{client}", "tools/list", "tools", client)
-        for name in gateways.names(tools):
+        for name in hops.names(tools):
             if troubled.OWN in name:
                 talk.ask(f"own-{client}", "tools/call", {"name": name}, client)
     talk.begin("hold", "left", other, mark="left")
@@ -74,51 +76,51 @@ def leaves_while_a_call_runs(talk: gateways.ExchangeTalk) -> None:
     talk.call("stays", "echo", text="stays", mark="stays")
 
 
-@gateways.exchange("stop", troubled.Stubborn)
-def is_stopped(talk: gateways.ExchangeTalk) -> None:
+@exchange("stop", troubled.Stubborn)
+def is_stopped(talk: ExchangeTalk) -> None:
     """Call once; then the gateway is stopped."""
     talk.call("stop", "echo", text="stop", mark="stop")
 
 
 @ambient("gateway-open-calls", "gateway-late-answers", "gateway-late-own", of="late")
-def waits_for_late_answers(pair: gateways.Pair) -> Iterator[Seen]:
+def waits_for_late_answers(pair: hops.Pair) -> Iterator[Seen]:
     """A late answer arrives, at its own request, and holds nothing else up."""
     for name in pair.taken("open"):
         # One that reached the server while the other was open was not held up.
         passed = _is_answered(pair, name) or _is_open_at(pair, "first", "open")
-        actual = f"{gateways.Fate.DELAYED}: the server gets it after the end of the first call"
+        actual = f"{hops.Fate.DELAYED}: the server gets it after the end of the first call"
         yield pair.seen("gateway-open-calls", name, passed, "its answer meanwhile", actual)
     yield from pair.answered("gateway-late-answers", "late")
     for name in pair.taken("next"):
         crossed = "tardy" in brief(pair.through.steps[name].value, 500)
-        actual = f"{gateways.Fate.CROSSED}: the late answer to a cancelled call"
+        actual = f"{hops.Fate.CROSSED}: the late answer to a cancelled call"
         yield pair.seen("gateway-late-own", name, not crossed, "its own answer", actual)
 
 
-def _is_open_at(pair: gateways.Pair, first: str, then: str) -> bool:
+def _is_open_at(pair: hops.Pair, first: str, then: str) -> bool:
     """Whether a call reached the server before it knew that nobody waits for another one."""
     begun, later = pair.through.call(first), pair.through.call(then)
     if begun is None or later is None:
         return False
-    cancelled = gateways.cancelled_at(pair.through, first)
+    cancelled = hops.cancelled_at(pair.through, first)
     return begun[0] != later[0] or cancelled is None or later[1].n < cancelled.n
 
 
 @ambient("gateway-list-fresh", "gateway-list-new", of="late")
-def follows_a_change_of_the_list(pair: gateways.Pair) -> Iterator[Seen]:
+def follows_a_change_of_the_list(pair: hops.Pair) -> Iterator[Seen]:
     """A tool that appears during a session is listed, and can be called."""
     if is_modern(pair.revision):  # a list may be kept for a time there
         return
     for name in pair.taken("tools-after"):
-        listed = gateways.names(pair.through.steps[name])
+        listed = hops.names(pair.through.steps[name])
         passed = pair.expected.prefix + troubled.GROWN in listed
-        actual = f"{gateways.Fate.LOST}: the tool {troubled.GROWN}; the list is the earlier one"
+        actual = f"{hops.Fate.LOST}: the tool {troubled.GROWN}; the list is the earlier one"
         yield pair.seen("gateway-list-fresh", name, passed, "the new tool", actual)
     yield from pair.answered("gateway-list-new", "grown")
 
 
 @ambient("gateway-garbage-outlived", "gateway-garbage-answered", of="garbage")
-def outlives_a_wrong_server(pair: gateways.Pair) -> Iterator[Seen]:
+def outlives_a_wrong_server(pair: hops.Pair) -> Iterator[Seen]:
     """What is no message of the server disturbs no other call, and leaves no client waiting."""
     if pair.through.call("garbage") is None:
         return
@@ -129,13 +131,13 @@ def outlives_a_wrong_server(pair: gateways.Pair) -> Iterator[Seen]:
         yield pair.seen("gateway-garbage-answered", "garbage", passed, expected, step.why)
 
 
-def _is_answered(pair: gateways.Pair, name: str) -> bool:
+def _is_answered(pair: hops.Pair, name: str) -> bool:
     """Whether a call was answered as it is without the gateway."""
     return any(seen.passed for seen in pair.answered("", name))
 
 
 @ambient("gateway-text-surrogates", of="garbage")
-def keeps_or_refuses_half_a_pair(pair: gateways.Pair) -> Iterator[Seen]:
+def keeps_or_refuses_half_a_pair(pair: hops.Pair) -> Iterator[Seen]:
     """Half a pair of surrogates arrives, or the call that has it ends with an error."""
     if not _is_answered(pair, "after"):
         return  # it is in trouble already
@@ -143,17 +145,17 @@ def keeps_or_refuses_half_a_pair(pair: gateways.Pair) -> Iterator[Seen]:
         step, call = pair.through.steps[name], pair.through.call(name)
         heard = object_in(call[1].value if call else None, "params", "arguments").get("text", HALF)
         refused = "error" in (step.value or {}) or step.result.get("isError") is True
-        refused = refused or gateways.is_refused(pair.transcript, step.asked)
+        refused = refused or hops.is_refused(pair.transcript, step.asked)
         passed = heard == HALF and (refused or _is_answered(pair, name))
-        actual = step.why or f"{gateways.Fate.CHANGED}: {brief(step.value)}"
+        actual = step.why or f"{hops.Fate.CHANGED}: {brief(step.value)}"
         if heard != HALF:
-            actual = f"{gateways.Fate.CHANGED} on its way to the server: {brief(heard)}"
+            actual = f"{hops.Fate.CHANGED} on its way to the server: {brief(heard)}"
         yield pair.seen("gateway-text-surrogates", name, passed, "the text, or an error", actual)
     yield from pair.answered("gateway-text-surrogates", "half-after")
 
 
 @ambient("gateway-end-after", "gateway-restart-opened", of="end")
-def goes_on_after_the_end_of_its_server(pair: gateways.Pair) -> Iterator[Seen]:
+def goes_on_after_the_end_of_its_server(pair: hops.Pair) -> Iterator[Seen]:
     """After its server ended, a gateway answers with an error, ends, or opens it again."""
     if not pair.through.upstream:
         return
@@ -171,7 +173,7 @@ def goes_on_after_the_end_of_its_server(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 @ambient("gateway-session-list", of="leave")
-def keeps_sessions_apart(pair: gateways.Pair) -> Iterator[Seen]:
+def keeps_sessions_apart(pair: hops.Pair) -> Iterator[Seen]:
     """What a client lists, it can call: both reach the same session of the server."""
     for client in (0, 1):
         name = f"own-{client}"
@@ -179,12 +181,12 @@ def keeps_sessions_apart(pair: gateways.Pair) -> Iterator[Seen]:
             step = pair.through.steps[name]
             passed = troubled.OWN in brief(step.result.get("content"))
             said = step.why or brief(step.value)
-            actual = f"{gateways.Fate.CROSSED}: it lists a tool of another session: {said}"
+            actual = f"{hops.Fate.CROSSED}: it lists a tool of another session: {said}"
             yield pair.seen("gateway-session-list", name, passed, "its answer", actual)
 
 
 @ambient("gateway-leave-cancels", "gateway-leave-others", of="leave")
-def cancels_the_call_of_a_client_that_left(pair: gateways.Pair) -> Iterator[Seen]:
+def cancels_the_call_of_a_client_that_left(pair: hops.Pair) -> Iterator[Seen]:
     """The call of a client that left is cancelled; the other client is served."""
     if len(pair.through.clients) <= 1:
         return
@@ -192,21 +194,21 @@ def cancels_the_call_of_a_client_that_left(pair: gateways.Pair) -> Iterator[Seen
     call = pair.through.call("left")
     if call is not None and (is_modern(pair.revision) or _is_deleted(pair)):
         cancelled = bool(pair.through.facts.get("cancelled"))
-        actual = f"{gateways.Fate.LOST}: the server goes on, and nobody waits"
+        actual = f"{hops.Fate.LOST}: the server goes on, and nobody waits"
         where = (call[0], call[1].n)
         yield pair.behind_at(
             "gateway-leave-cancels", cancelled, where, "a cancellation, or an end", actual
         )
 
 
-def _is_deleted(pair: gateways.Pair) -> bool:
+def _is_deleted(pair: hops.Pair) -> bool:
     """Whether the gateway accepted the end of the session."""
     ended = [one for one in pair.through.clients[1].exchanges if one.verb == "DELETE"]
-    return any(one.status in gateways.SUCCESS for one in ended)
+    return any(one.status in hops.SUCCESS for one in ended)
 
 
 @ambient("gateway-stop-server", of="stop")
-def ends_its_server(pair: gateways.Pair) -> Iterator[Seen]:
+def ends_its_server(pair: hops.Pair) -> Iterator[Seen]:
     """A gateway that is stopped leaves no process of its server."""
     left = pair.through.facts.get("left")
     if left is not None and pair.through.call("stop") is not None:

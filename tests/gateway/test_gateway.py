@@ -11,7 +11,7 @@ from mcp_touchstone.catalog.loader import GATEWAYS, load
 from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gateway import check, scene
-from mcp_touchstone.judging import gateways
+from mcp_touchstone.judging import hops
 from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.results.run import Conclusion, Run
 from mcp_touchstone.results.verdict import Outcome
@@ -270,7 +270,7 @@ def test_a_message_that_is_held_back_past_its_use_is_a_finding(clause: str) -> N
     run = judged(faulty(HELD_BACK[clause]))
 
     assert list(broken(run)) == [clause]
-    assert found_in(run, clause).startswith(gateways.Fate.DELAYED)
+    assert found_in(run, clause).startswith(hops.Fate.DELAYED)
 
 
 @pytest.mark.usefixtures("bounded")
@@ -433,7 +433,7 @@ def test_a_gateway_that_hangs_on_a_large_result_is_a_finding(
     clients = sys.modules["mcp_touchstone._suites.conformance.gateways.clients"]
     monkeypatch.setattr(clients, "PATIENCE", 3.0)
     monkeypatch.setattr(clients, "SIZES", ())
-    monkeypatch.setattr(gateways, "FACTOR", 0)
+    monkeypatch.setattr(hops, "FACTOR", 0)
     monkeypatch.setattr(
         registry, "parts", {name: registry.parts[name] for name in ("contents", "sizes")}
     )

@@ -11,7 +11,8 @@ from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gateway import check
 from mcp_touchstone.judging.expected import Expected
-from mcp_touchstone.judging.gateways import ExchangeStep, ExchangeTalk, Held, Pair
+from mcp_touchstone.judging.gateway_talk import ExchangeTalk
+from mcp_touchstone.judging.hops import ExchangeStep, Held, Pair
 from mcp_touchstone.parts import callers
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.framing import encode

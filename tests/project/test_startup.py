@@ -54,7 +54,13 @@ def test_pytest_session_without_server_imports_only_the_options(pytester: pytest
 
 
 OF_GATEWAYS = (
-    *("gateway", "judging.gateways", "judging.expected", "_suites.conformance.gateways"),
+    *(
+        "gateway",
+        "judging.hops",
+        "judging.gateway_talk",
+        "judging.expected",
+        "_suites.conformance.gateways",
+    ),
     *("parts.upstream", "parts.rich_upstream", "parts.callers", "parts.second", "parts.troubled"),
 )
 

@@ -17,7 +17,8 @@ from mcp_touchstone.engine.runner import tidy
 from mcp_touchstone.engine.stages import fold
 from mcp_touchstone.gateway import scene
 from mcp_touchstone.gateway.scene import GatewayError, Way, hold
-from mcp_touchstone.judging.gateways import ExchangePlan, Held, Pair
+from mcp_touchstone.judging.gateway_talk import ExchangePlan
+from mcp_touchstone.judging.hops import Held, Pair
 from mcp_touchstone.parts.part import INFO
 from mcp_touchstone.results.run import CaseResult, Execution, Run
 from mcp_touchstone.results.subject import Subject

@@ -19,7 +19,8 @@ from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.profile import Client, willing
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.judging.expected import Expected
-from mcp_touchstone.judging.gateways import ExchangePlan, ExchangeTalk, Held, NoSecondClientError
+from mcp_touchstone.judging.gateway_talk import ExchangePlan, ExchangeTalk, NoSecondClientError
+from mcp_touchstone.judging.hops import Held
 from mcp_touchstone.parts.callers import TOKENS
 from mcp_touchstone.parts.canary import FetchCanary
 from mcp_touchstone.parts.part import REDIRECTS, listening

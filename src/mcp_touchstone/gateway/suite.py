@@ -4,7 +4,8 @@ from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.revision import META, is_modern
 from mcp_touchstone.catalog.scenario import Seen, ambient, catalogue
 from mcp_touchstone.connection.server_profile import LISTS
-from mcp_touchstone.judging import gateways
+from mcp_touchstone.judging import hops
+from mcp_touchstone.judging.gateway_talk import ExchangeTalk, NoSecondClientError, exchange
 from mcp_touchstone.parts import callers, rich_upstream, second, troubled, upstream
 from mcp_touchstone.parts import part as parts
 from mcp_touchstone.wire.exchange import Exchange as HttpExchange
@@ -16,8 +17,10 @@ __all__ = [
     "LISTS",
     "META",
     "Breach",
+    "ExchangeTalk",
     "HttpExchange",
     "Kind",
+    "NoSecondClientError",
     "Role",
     "Seen",
     "Source",
@@ -25,7 +28,8 @@ __all__ = [
     "brief",
     "callers",
     "catalogue",
-    "gateways",
+    "exchange",
+    "hops",
     "id_key",
     "is_modern",
     "list_in",
