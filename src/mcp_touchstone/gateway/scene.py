@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import UserError
@@ -79,6 +79,8 @@ LOOK: Final = 0.1
 NOT_STARTED: Final = "the gateway does not start"
 ON_STDIO: Final = f" on stdio (the command of a gateway that listens names {PORT})"
 """What a user forgets first if a gateway does not answer on stdio."""
+
+_T = TypeVar("_T")
 
 
 class GatewayError(UserError):
@@ -183,7 +185,7 @@ class Behind:
             self._server = PartServer(
                 part,
                 lambda url: self._recorder(url=url),
-                lambda: _listening(port),
+                lambda: _on(port, lambda: listening(port)),
                 timeout,
                 place,
             )
@@ -191,7 +193,8 @@ class Behind:
                 self._canary = FetchCanary(self._server.note, listening())
                 self._server.elsewhere = f"{self._canary.start()}{ELSEWHERE}"
         if port is None or both:
-            self._stage = _stage(place, (port or 0) + 1 if both else 0)
+            further = (port or 0) + 1 if both else 0
+            self._stage = _on(further, lambda: Stage(place, further, MOST))
             self.command = self._stage.command
             self._stage.begin(part, self._recorder, listening)
 
@@ -277,16 +280,10 @@ class Behind:
             yield f"{{arguments{end}", (json.dumps(arguments),)
 
 
-def _listening(port: int) -> Any:
+def _on(port: int, begin: Callable[[], _T]) -> _T:
+    """Return what begins to listen on a port that the user named, or on a free one."""
     try:
-        return listening(port)
-    except OSError as error:
-        raise GatewayError(f"--upstream-port {port}: {error.strerror}") from error
-
-
-def _stage(folder: Path, port: int) -> Stage:
-    try:
-        return Stage(folder, port, MOST)
+        return begin()
     except OSError as error:
         raise GatewayError(f"--upstream-port: port {port}: {error.strerror}") from error
 

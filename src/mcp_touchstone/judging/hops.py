@@ -293,6 +293,11 @@ class Pair(Record):
             actual = step.why or f"{Fate.CHANGED}: {brief(step.value)}"
             yield self.seen(clause, name, passed, "its answer", actual)
 
+    def ends(self, clause: str, name: str) -> Seen:
+        """Return whether the wait for an answer ended: by one, or by the end of the connection."""
+        step = self.through.steps[name]
+        return self.seen(clause, name, not step.timed_out, "an answer, or an end", step.why)
+
     def behind_at(
         self, clause: str, passed: bool, where: tuple[int, int], expected: str, actual: str
     ) -> Seen:
