@@ -19,16 +19,23 @@ from tests.gateway import pairs
 AT_A_TIME = 2
 
 
-def judge(clause: str, pair: str) -> bool:
+def judge(clause: str, words: str, pair: str) -> bool:
     """Judge one faulty gateway, with the exchanges that show its fault; print what it breaks."""
     known = pairs.UNSEEN.get((clause, pair))
-    settings = Settings(command=pairs.command(clause, pair), timeout=60.0)
+    settings = Settings(command=pairs.command(words, pair), timeout=60.0)
     choice = Choice(select=(clause,), revisions=(pairs.revision(clause),), repeats=0)
     run = check.check(settings, choice)
     broken = [v.clause.id for v in run.verdicts if v.outcome.value in {"fail", "warn", "note"}]
     passed = broken == ([] if known else [clause])
     print(
-        "ok   " if passed else "WRONG", clause, pair, *broken, run.trouble, known or "", flush=True
+        "ok   " if passed else "WRONG",
+        clause,
+        words,
+        pair,
+        *broken,
+        run.trouble,
+        known or "",
+        flush=True,
     )
     return passed
 
@@ -36,9 +43,10 @@ def judge(clause: str, pair: str) -> bool:
 def main(chosen: list[str]) -> int:
     """Judge all, or those of the chosen clauses and pairs."""
     load(GATEWAYS)
-    clauses = [one for one in chosen if one not in pairs.PAIRS] or pairs.WORDS
+    clauses = [one for one in chosen if one not in pairs.PAIRS] or [*pairs.WORDS]
     chosen_pairs = [one for one in chosen if one in pairs.PAIRS] or pairs.PAIRS
-    every = [(one, pair) for one in clauses for pair in chosen_pairs]
+    faults = [fault for fault in pairs.EVERY if fault[0] in clauses]
+    every = [(*fault, pair) for fault in faults for pair in chosen_pairs]
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         return 0 if all([*pool.map(lambda one: judge(*one), every)]) else 1
 

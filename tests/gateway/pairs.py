@@ -13,6 +13,9 @@ PAIRS = ("stdio to stdio", "stdio to HTTP", "HTTP to stdio", "HTTP to HTTP")
 WORDS = {**test_gateway.STATELESS, **test_gateway.MEMBERS, **test_gateway.MESSAGES}
 """Clause -> the words of the fault that breaks it."""
 
+EVERY = [*WORDS.items(), *test_gateway.HELD_BACK.items()]
+"""The clauses with their faults; some have two."""
+
 UNSEEN = {
     ("gateway-answers-once", "HTTP to stdio"): "our bridge has no stream for a second answer",
     ("gateway-answers-once", "HTTP to HTTP"): "our bridge has no stream for a second answer",
@@ -28,10 +31,9 @@ def revision(clause: str) -> str:
     return rev.LATEST_LEGACY if legacy else rev.LATEST_MODERN
 
 
-def command(clause: str, pair: str) -> tuple[str, ...]:
-    """Return the command of the faulty gateway of a clause."""
-    words = WORDS[clause].split()
+def command(words: str, pair: str) -> tuple[str, ...]:
+    """Return the command of the gateway with a fault."""
     over_http = pair.endswith("HTTP")
     faulty = OVER_HTTP if over_http else test_gateway.FAULTY
-    behind = (*faulty, *words, "--", "{url}" if over_http else "{server}")
+    behind = (*faulty, *words.split(), "--", "{url}" if over_http else "{server}")
     return (*BRIDGE, *behind) if pair.startswith("HTTP") else behind
