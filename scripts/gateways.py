@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from scripts.witnesses import gravest
+
 ROWS: Final = Path(__file__).with_suffix(".jsonl")
 PAGE: Final = Path(__file__).parents[1] / "docs" / "guides" / "gateway.md"
 BEGIN: Final = "<!-- begin of the table: scripts/gateways.py writes it -->"
@@ -40,17 +42,12 @@ LEFT_OUT: Final = frozenset(
 )
 """Clauses whose breach lets an attacker in. They are not in the table: authors are warned first."""
 
-RANKS: Final = ("fail", "broken", "warn", "note", "pass", "unseen")
-"""The outcomes, the gravest first."""
-
 
 def distilled(name: str, command: str, report: dict[str, Any]) -> dict[str, Any]:
     """Return the row of a report: the gravest outcome of each clause, in all revisions judged."""
     shown = [one for one in report["verdicts"] if one["clause"] not in LEFT_OUT]
-    gravest_last = sorted(shown, key=lambda one: -RANKS.index(one["outcome"]))
-    verdicts = {one["clause"]: one["outcome"] for one in gravest_last}
     revisions = ", ".join(sorted({str(one["revision"]) for one in shown}))
-    return {"name": name, "command": command, "revision": revisions, "verdicts": verdicts}
+    return {"name": name, "command": command, "revision": revisions, "verdicts": gravest(shown)}
 
 
 def rows() -> list[dict[str, Any]]:

@@ -117,12 +117,14 @@ def listed(report: dict[str, Any], catalogue: Catalogue) -> Iterator[dict[str, A
 
 
 def counted(report: dict[str, Any], catalogue: Catalogue) -> Counter[str]:
-    """Return how many clauses have each outcome; a clause has the most severe of its revisions."""
-    worst: dict[str, str] = {}
-    for verdict in listed(report, catalogue):
-        both = verdict["outcome"], worst.get(verdict["clause"], ORDER[-1])
-        worst[verdict["clause"]] = min(both, key=ORDER.index)
-    return Counter(worst.values())
+    """Return how many clauses have each outcome."""
+    return Counter(gravest(listed(report, catalogue)).values())
+
+
+def gravest(verdicts: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """Return the most severe outcome of each clause in its revisions."""
+    gravest_last = sorted(verdicts, key=lambda one: -ORDER.index(one["outcome"]))
+    return {one["clause"]: one["outcome"] for one in gravest_last}
 
 
 def grouped(report: dict[str, Any], catalogue: Catalogue) -> Findings:

@@ -304,8 +304,9 @@ def passes_all_questions_on(pair: hops.Pair) -> Iterator[Seen]:
             old, new = (held.question(name, method) for held in (pair.direct, pair.through))
             if what != "error" or new["asked"]:  # else gateway-sampling says so
                 yield pair.kept(clause, name, old, new, "the question and its answer")
-    clause, later = "gateway-elicitation-complete", "ask-refusal"
-    yield from pair.arrives(clause, "ask-url", COMPLETE, until=later)
+    if pair.through.steps["ask-url"].value is not None:
+        clause, later = "gateway-elicitation-complete", "ask-refusal"
+        yield from pair.arrives(clause, "ask-url", COMPLETE, until=later)
 
 
 @ambient("gateway-question-cancelled", "gateway-question-cancelled-right", of="questions")

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from mcp_touchstone.gateway.suite import (
@@ -124,15 +125,25 @@ def passes_cancellation_on(pair: hops.Pair) -> Iterator[Seen]:
     if right and not value_in(right[0], "params", "reason"):
         passed, actual = False, f"{hops.Fate.LOST}: params.reason of the cancellation"
     spot = (number, entry.n)
-    yield pair.behind_at("gateway-cancel-arrives", passed, spot, "a cancellation", actual)
+    seen = pair.behind_at("gateway-cancel-arrives", passed, spot, "a cancellation", actual)
+    said = [one for one in pair.transcript if one.source is Source.US]
+    told = [one.n for one in said if value_in(one.value, "method") == CANCELLED]
+    yield replace(seen, n=told[0]) if told else seen
 
 
 @ambient("gateway-progress-meanwhile", of="messages")
 def passes_progress_on_at_once(pair: hops.Pair) -> Iterator[Seen]:
     """Progress of an open call arrives before the answer to a later call."""
-    kept = pair.through.steps.get("kept")
-    if kept is None or kept.entry is None or pair.through.call("held") is None:
+    kept, held = pair.through.steps.get("kept"), pair.through.call("held")
+    if kept is None or kept.entry is None or held is None:
         return
+    answered = pair.behind("kept")
+    if (
+        answered is not None
+        and answered[0] == f"{hops.UPSTREAM}:{held[0]}"
+        and answered[1] < held[1].n
+    ):
+        return  # the server got the call after that answer: gateway-open-calls judges this
     arrived, direct = (
         [entry for entry, one in held.heard(PROGRESS) if _is_of_held(one.value)]
         for held in (pair.through, pair.direct)
@@ -191,14 +202,12 @@ def makes_each_call_once(pair: hops.Pair) -> Iterator[Seen]:
 
     same = [step for name in SAME if (step := pair.through.steps.get(name)) and step.result]
     if len(same) == len(SAME):
-        arrived = sum(1 for _, e in pair.through.received("tools/call") if _mark(e.value) == "same")
+        arrived = sum(
+            1 for _, e in pair.through.received("tools/call") if hops.mark_of(e.value) == "same"
+        )
         actual = f"{hops.Fate.LOST}: {len(SAME) - arrived} of {len(SAME)} equal calls"
         passed = arrived >= len(SAME)
         yield pair.seen("gateway-calls-once", SAME[-1], passed, f"{len(SAME)}", actual)
-
-
-def _mark(value: Any) -> Any:
-    return value_in(value, "params", "arguments", "mark")
 
 
 def _call(pair: hops.Pair, value: Any) -> str:

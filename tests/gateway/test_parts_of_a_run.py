@@ -38,6 +38,33 @@ def test_speed_is_told_without_the_gateway_and_through_it() -> None:
     )
 
 
+def test_a_slow_gateway_is_told_without_powers_of_ten() -> None:
+    (note,) = check.speeds([pair((0.0912, 600.0), (4.414, 14.0))])
+
+    assert "91 ms for a call, 4,400 ms through the gateway (48 times); 600 calls" in note
+
+
+def test_the_call_that_an_answer_belongs_to_is_found_by_its_mark() -> None:
+    asked, other = (
+        {"id": n, "method": "tools/call", "params": {"name": "ask", "arguments": {"mark": mark}}}
+        for n, mark in ((1, "roots-0"), (2, "sampling-0"))
+    )
+    client, server = (Transcript(rev.LATEST_LEGACY, lambda: 0.0) for _ in range(2))
+    for message in (asked, other):
+        client.said(encode(message), message, required=False)
+    server.said(encode(asked), asked, required=False)
+    steps = {"roots": ExchangeStep(1), "sampling": ExchangeStep(2, why="no answer within 5.0 s")}
+    held = Held((client,), (server,), steps)
+    found = replace(pair(None, None), through=held, direct=held)
+
+    seen = found.kept("", "sampling", {"asked": [{}]}, {"asked": []})
+
+    assert (found.behind("roots"), found.behind("sampling")) == (("upstream:0", 1), None)
+    assert seen.actual == (
+        "lost: asked[0]; no answer within 5.0 s; the server did not get the request"
+    )
+
+
 def test_no_speed_is_told_if_a_call_got_no_answer() -> None:
     assert list(check.speeds([pair((0.002, 4000.0), None), pair(None, (0.002, 4000.0))])) == []
 

@@ -152,6 +152,16 @@ def test_a_gateway_ends_or_restarts_its_server(exchange: str, fault: str, found:
     assert {*TROUBLE[exchange]} <= judged_here
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("exchange", ["messages"])
+def test_a_gateway_that_passes_one_call_at_a_time_holds_no_progress_back(exchange: str) -> None:
+    run = judged(faulty("one-by-one"))
+
+    assert exchange == "messages"
+    assert broken(run) == {}
+
+
 @pytest.mark.usefixtures("bounded")
 @pytest.mark.parametrize("exchange", ["clients"])
 def test_a_gateway_that_drops_a_second_client_is_not_checked(exchange: str) -> None:

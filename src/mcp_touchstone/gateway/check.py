@@ -281,8 +281,13 @@ def speeds(pairs: Iterable[Pair]) -> Iterator[str]:
             if isinstance(alone, tuple) and through:
                 (took, rate), (takes, goes) = alone, through
                 yield (
-                    f"speed with {flying} calls in flight: {took * 1000:.2g} ms for a call, "
-                    f"{takes * 1000:.2g} ms through the gateway ({takes / took:.2g} times); "
-                    f"{rate:,.0f} calls a second, {goes:,.0f} through the gateway "
-                    f"({goes / rate:.2g} times)"
+                    f"speed with {flying} calls in flight: {_short(took * 1000)} ms for a call, "
+                    f"{_short(takes * 1000)} ms through the gateway ({_short(takes / took)} times)"
+                    f"; {rate:,.0f} calls a second, {goes:,.0f} through the gateway "
+                    f"({_short(goes / rate)} times)"
                 )
+
+
+def _short(number: float) -> str:
+    """Return a number with two digits that count, and never as a power of ten."""
+    return f"{float(f'{number:.2g}'):,g}"

@@ -181,8 +181,7 @@ class Held:
     def call(self, mark: str) -> tuple[int, Entry] | None:
         """Return the call with a mark that reached our server, and its conversation."""
         calls = self.received("tools/call")
-        at = ("params", "arguments", "mark")
-        return next((one for one in calls if value_in(one[1].value, *at) == mark), None)
+        return next((one for one in calls if mark_of(one[1].value) == mark), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +244,10 @@ class Pair(Record):
     def kept(self, clause: str, name: str, old: Any, new: Any, expected: str = AS_SAID) -> Seen:
         """Return whether what a step has directly is what it has through the gateway."""
         found = list(differences(old, self.expected.ours(new)))
-        actual = self.through.steps[name].why or in_words(found)
+        step, why = self.through.steps[name], [in_words(found)]
+        if step.value is None:
+            why += [step.why, "" if self.behind(name) else "the server did not get the request"]
+        actual = "; ".join(filter(None, why))
         return self.seen(clause, name, not found, expected, actual)
 
     def arrives(self, clause: str, name: str, *methods: str, until: str = "") -> Iterator[Seen]:
@@ -353,6 +355,7 @@ class Pair(Record):
             (number, entry)
             for number, entry in self.through.received(str(asked.get("method")))
             if (self.expected.prefix or self._target(entry.value) in wanted)
+            and mark_of(entry.value) == mark_of(asked)
             and self.through.is_first(number)
         ]
         same = [one for one in alike if self.own_params(one[1].value) == params]
@@ -396,6 +399,11 @@ class Pair(Record):
         """Return nothing: our server behind the gateway has ended."""
         del n
         return ""
+
+
+def mark_of(request: Any) -> Any:
+    """Return the mark of a call; None for none."""
+    return value_in(request, "params", "arguments", "mark")
 
 
 def _lines(transcript: Transcript, n: int | None, hop: str) -> Iterator[WireLine]:
@@ -453,7 +461,8 @@ def _in_words(one: Difference) -> str:
     if one.path[-1:] == (ORDER,):
         return f"{Fate.CHANGED}: the order of {where(one.path[:-1])}"
     if what is Fate.LOST:
-        return f"{what}: {where(one.path)}, which was {brief(one.old, 80)}"
+        was = f", which was {brief(one.old, 80)}" if one.old else ""
+        return f"{what}: {where(one.path)}{was}"
     if what is Fate.INVENTED:
         return f"{what}: {where(one.path)}, {brief(one.new, 80)}"
     return f"{what}: {where(one.path)}, from {brief(one.old, 80)} to {brief(one.new, 80)}"

@@ -79,10 +79,12 @@ class Terminal(Sheet):
             ran: whether we ran it, so that we looked for its SDK.
         """
         if subject.revisions:
-            self.row(subject.kind, subject.name)
+            self.row(subject.kind, subject.name or NAMELESS)
             if ran:
                 self._name_sdk(subject.sdk, subject.kind)
             self.row("speaks", ", ".join(subject.revisions))
+            if subject.refused:
+                self.row("lacks", ", ".join(subject.refused))
 
     def _name_sdk(self, sdk: SdkIdentity, side: str) -> None:
         """Print what a server or a client is built on, and whether its faults count."""
