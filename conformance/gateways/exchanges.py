@@ -187,26 +187,10 @@ def passes_subscriptions_on(pair: hops.Pair) -> Iterator[Seen]:
 @ambient("gateway-messages-afterwards", of="subscriptions")
 def passes_messages_behind_an_answer_on(pair: hops.Pair) -> Iterator[Seen]:
     """What the server sends after the answer of a request arrives."""
-    for name in pair.taken("afterwards"):
-        for method in AFTERWARDS:
-            sent, came, all_ = (
-                _apart(held, method, until)
-                for held, until in ((pair.direct, LATER), (pair.through, LATER), (pair.through, ""))
-            )
-            if all_.pop("before"):  # else another rule says that none arrive
-                del sent["before"], came["before"]
-                yield pair.in_time("gateway-messages-afterwards", name, LATER, sent, came, all_)
-
-
-def _apart(held: hops.Held, method: str, until: str) -> dict[str, list[Any]]:
-    """Return the params of the messages that were sent behind the answer, and of those before."""
-    line = held.steps["afterwards"].asked
-    apart: dict[str, list[Any]] = {method: [], "before": []}
-    for entry, message in held.heard(method, until=until):
-        params = object_in(message.value, "params")
-        is_before = entry.n < line or params.get("data") == "before"
-        apart["before" if is_before else method].append(params)
-    return apart
+    for method in AFTERWARDS:
+        if pair.through.heard(method):  # else another rule says that none arrive
+            clause = "gateway-messages-afterwards"
+            yield from pair.arrives(clause, "afterwards", method, until=LATER)
 
 
 @ambient(

@@ -256,35 +256,23 @@ class Pair(Record):
         Args:
             until: a later step, whose request the client sent after it had waited for them.
         """
-        for method in methods:
+        for method in methods if [*self.taken(name)] else ():
             sent, came, all_ = (
                 {method: held.params_of(method, until=end)}
                 for held, end in ((self.direct, until), (self.through, until), (self.through, ""))
             )
-            if sent[method] and [*self.taken(name)]:
-                yield self.in_time(clause, name, until, sent, came, all_)
-
-    def in_time(  # noqa: PLR0917  (three states of the same messages)
-        self, clause: str, name: str, until: str, sent: Any, came: Any, all_: Any
-    ) -> Seen:
-        """Return whether the messages of a method came before the answer to a later step.
-
-        Args:
-            sent: those without the gateway, by the method.
-            came: those before the answer.
-            all_: those that came at all.
-        """
-        seen = self.kept(clause, name, sent, came)
-        if seen.passed or not self.kept(clause, name, sent, all_).passed:
-            return seen
-        (method,) = sent
-        return replace(
-            seen,
-            n=self.through.heard(method)[-1][0].n,
-            expected="it comes before the answer to a later request of the client",
-            actual=f"{Fate.DELAYED}: {method} comes behind that answer",
-            beside=((CLIENT, self.through.steps[until].entry or 0), *seen.beside),
-        )
+            if not sent[method]:
+                continue
+            seen = self.kept(clause, name, sent, came)
+            if not seen.passed and self.kept(clause, name, sent, all_).passed:
+                seen = replace(
+                    seen,
+                    n=self.through.heard(method)[-1][0].n,
+                    expected="it comes before the answer to a later request of the client",
+                    actual=f"{Fate.DELAYED}: {method} comes behind that answer",
+                    beside=((CLIENT, self.through.steps[until].entry or 0), *seen.beside),
+                )
+            yield seen
 
     def answered(self, clause: str, *names: str) -> Iterator[Seen]:
         """Yield whether the content of an answer is that without the gateway."""
