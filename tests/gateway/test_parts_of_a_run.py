@@ -1,9 +1,11 @@
 """What is noted of an exchange and what a report says of it, without a gateway."""
 
+import io
 import re
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import GATEWAYS, load
@@ -14,6 +16,8 @@ from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.judging.gateway_talk import ExchangeTalk
 from mcp_touchstone.judging.hops import ExchangeStep, Held, Pair
 from mcp_touchstone.parts import callers
+from mcp_touchstone.report.terminal import Terminal
+from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.transcript import Transcript
@@ -63,6 +67,21 @@ def test_the_call_that_an_answer_belongs_to_is_found_by_its_mark() -> None:
     assert seen.actual == (
         "lost: asked[0]; no answer within 5.0 s; the server did not get the request"
     )
+
+
+def test_a_screen_names_the_revisions_that_a_gateway_lacks() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    subject = Subject(kind="gateway", reported={"2025-11-25": {}}, refused={"2026-07-28": "no"})
+
+    Terminal(console).name(subject, ran=False)
+
+    assert isinstance(console.file, io.StringIO)
+    shown = [line.split(maxsplit=1) for line in console.file.getvalue().splitlines()]
+    assert shown == [
+        ["gateway", "it reports no name"],
+        ["speaks", "2025-11-25"],
+        ["lacks", "2026-07-28"],
+    ]
 
 
 def test_no_speed_is_told_if_a_call_got_no_answer() -> None:
