@@ -1,6 +1,7 @@
 """gateways/clients: several clients at a time, the end of the server, and large messages."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from mcp_touchstone.gateway.suite import (
@@ -123,19 +124,24 @@ def tells_each_client_its_own(pair: hops.Pair) -> Iterator[Seen]:
     """Log messages, progress and questions reach only the client that they belong to."""
     if len(pair.through.clients) < 2:
         return
-    clause = "gateway-messages-own"
-    foreign: list[str] = []
-    for client in (0, 1):
-        for method in ("notifications/message", "notifications/progress"):
-            heard = pair.through.params_of(method, client)
-            what = f"{method} of client {1 - client} at client {client}"
-            foreign += [what for one in heard if _of(one, f"of-{1 - client}")]
-    updated = pair.through.heard("notifications/resources/updated", 1)
-    foreign += ["an update of a resource that client 0 watches at client 1" for _ in updated]
-    asked = pair.through.heard("sampling/createMessage", 1)
-    foreign += ["a question to client 0 at client 1" for _ in asked]
-    actual = f"{hops.Fate.CROSSED}: {'; '.join(dict.fromkeys(foreign))}"
-    yield pair.seen(clause, "of-1", not foreign, "its own messages only", actual)
+    found = [
+        (client, entry.n, f"{method} of client {1 - client} at client {client}")
+        for client in (0, 1)
+        for method in ("notifications/message", "notifications/progress")
+        for entry, one in pair.through.heard(method, client)
+        if _of(object_in(one.value, "params"), f"of-{1 - client}")
+    ]
+    others = {
+        "notifications/resources/updated": "an update of a resource that client 0 watches",
+        "sampling/createMessage": "a question to client 0",
+    }
+    for method, what in others.items():
+        heard = pair.through.heard(method, 1)
+        found += [(1, entry.n, f"{what} at client 1") for entry, _ in heard]
+    actual = f"{hops.Fate.CROSSED}: {'; '.join(dict.fromkeys(words for _, _, words in found))}"
+    seen = pair.seen("gateway-messages-own", "of-1", not found, "its own messages only", actual)
+    crossed = tuple((f"{hops.CLIENT}:{client}", n) for client, n, _ in found[: hops.SHOWN])
+    yield replace(seen, n=None, beside=crossed) if found else seen
 
 
 def _of(params: Any, mark: str) -> bool:

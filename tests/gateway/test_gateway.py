@@ -14,7 +14,7 @@ from mcp_touchstone.gateway import check, scene
 from mcp_touchstone.judging import hops
 from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.results.run import Conclusion, Run
-from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.results.verdict import Judgement, Outcome
 
 HERE = Path(__file__).parent
 FAULTY = (sys.executable, str(HERE / "faulty.py"))
@@ -195,12 +195,10 @@ def broken(run: Run) -> dict[str, Outcome]:
     return {v.clause.id: v.outcome for v in run.verdicts if v.outcome not in fine}
 
 
-def found_in(run: Run, clause: str) -> str:
-    """Return the words of the finding of a clause."""
-    judgements = (one for result in run.results for one in result.judgements)
-    return next(
-        one.actual for one in judgements if one.clause == clause and one.outcome is not Outcome.PASS
-    )
+def finding(run: Run, clause: str) -> Judgement:
+    """Return the finding of a clause."""
+    judgements = [j for r in run.results for j in r.judgements if j.clause == clause]
+    return next(one for one in judgements if one.outcome is not Outcome.PASS)
 
 
 def faulty(words: str) -> tuple[str, ...]:
@@ -239,7 +237,11 @@ def test_a_gateway_that_crosses_clients_breaks_its_rule_and_no_other(
 ) -> None:
     command = (*OURS, "bridge", "--port", "{port}", "--", *faulty(words))
 
-    assert list(broken(judged(command))) == [clause]
+    run = judged(command)
+
+    assert list(broken(run)) == [clause]
+    if clause == "gateway-messages-own":  # what crossed is shown first
+        assert '"method": "notifications/' in finding(run, clause).wire[0].text
 
 
 @pytest.mark.slow
@@ -270,7 +272,7 @@ def test_a_message_that_is_held_back_past_its_use_is_a_finding(clause: str) -> N
     run = judged(faulty(HELD_BACK[clause]))
 
     assert list(broken(run)) == [clause]
-    assert found_in(run, clause).startswith(hops.Fate.DELAYED)
+    assert finding(run, clause).actual.startswith(hops.Fate.DELAYED)
 
 
 @pytest.mark.usefixtures("bounded")

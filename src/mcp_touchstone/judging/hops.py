@@ -302,7 +302,7 @@ class Pair(Record):
         alone = self.direct.steps.get(name)
         found = self.behind(name)
         beside = [*([found] if found else [])]
-        beside += [(DIRECT, alone.entry or alone.asked)] if alone else []
+        beside += [(f"{DIRECT}:{alone.client}", alone.entry or alone.asked)] if alone else []
         line = step.entry or step.asked or None
         if step.client and line:
             beside.insert(0, (f"{CLIENT}:{step.client}", line))
