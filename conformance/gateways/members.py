@@ -41,7 +41,7 @@ def reads_everything(talk: ExchangeTalk) -> None:
     about = {"ref": reference, "argument": {"name": "style", "value": "fo"}, "context": given}
     talk.ask("prompt", "prompts/get", {"name": f"{own}review", **given})
     talk.ask("read", "resources/read", {"uri": talk.expected.uri(text)})
-    talk.ask("read-bytes", "resources/read", {"uri": talk.expected.uri("test://upstream/binary")})
+    talk.ask("read-bytes", "resources/read", {"uri": talk.expected.uri("test://Upstream/Binary/")})
     talk.ask("complete", "completion/complete", about)
     for tool in TOOLS:
         talk.call(tool, tool)
@@ -96,7 +96,9 @@ def _is_unkept(pair: hops.Pair, step: str) -> bool:
 
 
 def _kind(value: Any) -> str:
-    return "a result" if "result" in value else "an error"
+    kinds = {"result": "a result", "error": "an error"}
+    objects = (kind for member, kind in kinds.items() if isinstance(value.get(member), dict))
+    return next(objects, "neither a result nor an error")
 
 
 def _compared(pair: hops.Pair) -> Iterator[str]:

@@ -67,7 +67,7 @@ def sends_and_hears_messages(talk: ExchangeTalk) -> None:
         talk.first.notify(ROOTS)
     for name in SAME:
         talk.call(name, "echo", text="same", mark="same")
-    alike = {"id-number": NUMBER, "id-text": str(NUMBER)}
+    alike = {"id-number": NUMBER, "id-text": str(NUMBER), "id-zero": 0}
     lines = {
         name: talk.send("tools/call", talk.params("later", mark=name, after=100), id=own)
         for name, own in alike.items()
@@ -163,8 +163,8 @@ def _is_of_held(message: Any) -> bool:
 
 @ambient("gateway-ids-types", of="messages")
 def tells_ids_of_two_types_apart(pair: hops.Pair) -> Iterator[Seen]:
-    """A request whose id is a number and one with the same digits as a text get their answers."""
-    yield from pair.answered("gateway-ids-types", "id-number", "id-text")
+    """Requests whose ids are a number, the same digits as a text, and zero get their answers."""
+    yield from pair.answered("gateway-ids-types", "id-number", "id-text", "id-zero")
 
 
 @ambient("gateway-answers-once")

@@ -3,6 +3,7 @@
 Without a fault it passes every line on.
 """
 
+import functools
 import json
 import os
 import subprocess
@@ -370,25 +371,94 @@ class HangsOnLarge(Gateway):
             yield message
 
 
+def _texts(change: Callable[[str], Any]) -> Callable[[Any], Any]:
+    return lambda value: change(value) if isinstance(value, str) else value
+
+
+def _read_object(text: str) -> Any:
+    """Read a text that looks like an object."""
+    return json.loads(text) if text.startswith("{") else text
+
+
+def _lower_uri(text: str) -> str:
+    return text.lower().rstrip("/") if text.startswith("test:") else text
+
+
+def _unpad_cursor(text: str) -> str:
+    return text.rstrip("=") if text.startswith("page/") else text
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) else value
+
+
+def _without_false(value: Any) -> Any:
+    """Drop the members that are false, zero or empty texts."""
+    if not isinstance(value, dict):
+        return value
+    return {key: one for key, one in value.items() if one or isinstance(one, (dict, list))}
+
+
+def _joined(value: Any) -> Any:
+    """Join the texts of a result."""
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        return value
+    texts = [one for one in value if one.get("type") == "text"]
+    if len(texts) < 2:
+        return value
+    first = {**texts[0], "text": "\n".join(one["text"] for one in texts)}
+    return [first, *(one for one in value if one.get("type") != "text")]
+
+
+def _null(value: Any) -> Any:
+    """Write null for an empty result."""
+    if isinstance(value, dict) and value.get("result") == {}:
+        return {**value, "result": None}
+    return value
+
+
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "NFC": _texts(functools.partial(unicodedata.normalize, "NFC")),
+    "NFD": _texts(functools.partial(unicodedata.normalize, "NFD")),
+    "lines": _texts(lambda text: text.replace("\r\n", "\n")),
+    "objects": _texts(_read_object),
+    "uris": _texts(_lower_uri),
+    "cursors": _texts(_unpad_cursor),
+    "integers": _whole,
+    "false": _without_false,
+    "texts": _joined,
+    "null": _null,
+}
+"""Name -> what it makes of each value, from the inside out."""
+
+
 class Normalizes(Gateway):
-    """Normalizes texts: ``normalizes FORM``, or their ends of lines: ``normalizes LINES``."""
+    """Normalizes values in both directions: ``normalizes FORM``, of ``FORMS``."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Change each value."""
+        yield self.normal(message)
 
     def to_client(self, message: Json) -> Iterator[Json]:
-        """Change each text."""
+        """Change each value."""
         yield self.normal(message)
 
     def normal(self, value: Any) -> Any:
-        """Return a value with other texts."""
+        """Return a value in the form."""
         if isinstance(value, dict):
-            return {key: self.normal(one) for key, one in value.items()}
-        if isinstance(value, list):
-            return [self.normal(one) for one in value]
-        if not isinstance(value, str):
-            return value
-        if self.words == ["LINES"]:
-            return value.replace("\r\n", "\n")
-        form: Any = self.words[0]
-        return unicodedata.normalize(form, value)
+            value = {key: self.normal(one) for key, one in value.items()}
+        elif isinstance(value, list):
+            value = [self.normal(one) for one in value]
+        return FORMS[self.words[0]](value)
+
+
+class LosesZero(Gateway):
+    """Takes the id zero for none."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Lose the answer."""
+        if "method" in message or message.get("id"):
+            yield message
 
 
 class Rewrites(Gateway):
@@ -725,6 +795,7 @@ FAULTS: dict[str, type[Gateway]] = {
     "refuses-large": RefusesLarge,
     "hangs-on-large": HangsOnLarge,
     "normalizes": Normalizes,
+    "loses-zero": LosesZero,
     "rewrites": Rewrites,
     "cancels-twice": CancelsTwice,
     "cancels-all": CancelsAll,

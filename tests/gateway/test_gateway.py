@@ -113,6 +113,27 @@ MESSAGES = {
 }
 """The same, for messages and sizes."""
 
+FURTHER = {
+    "gateway-answers-kind": "normalizes null",
+    "gateway-ids-types": "loses-zero",
+    "gateway-request-arguments": "normalizes objects",
+    "gateway-request-capabilities": "forgets initialize params.capabilities.experimental",
+    "gateway-tools-annotations": f"drop {_LIST}.*.execution",
+}
+"""The same, for another fault of the same clause."""
+
+FORMS = {
+    "NFC": "gateway-result-content",
+    "NFD": "gateway-result-content",
+    "lines": "gateway-result-content",
+    "texts": "gateway-result-content",
+    "uris": "gateway-resources-facts",
+    "cursors": "gateway-tools-listed",
+    "integers": "gateway-progress-arrives",
+    "false": "gateway-elicitation",
+}
+"""Form to which a gateway brings all values -> one of the clauses that it breaks."""
+
 HELD_BACK = {
     "gateway-list-changes": "holds notifications/tools/list_changed",
     "gateway-resource-updates": "holds notifications/resources/updated",
@@ -265,6 +286,18 @@ def test_a_faulty_gateway_breaks_its_rule_and_no_other(clause: str) -> None:
     assert broken(run)[clause].value == load(GATEWAYS).catalogue[clause].breach.value
 
 
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("clause", FURTHER)
+def test_another_fault_breaks_the_same_rule_and_no_other(clause: str) -> None:
+    assert list(broken(judged(faulty(FURTHER[clause])))) == [clause]
+
+
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize(("clause", "form"), [(one, form) for form, one in FORMS.items()])
+def test_values_in_another_form_are_a_finding(clause: str, form: str) -> None:
+    assert clause in broken(judged(faulty(f"normalizes {form}")))
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("bounded")
 @pytest.mark.parametrize("clause", HELD_BACK)
@@ -385,14 +418,6 @@ def test_a_finding_that_does_not_come_again_is_a_note(clause: str, tmp_path: Pat
 
     assert broken(judged(faulty(f"only-once {fault}"), repeats=2)) == {clause: Outcome.NOTE}
     assert broken(judged(faulty(f"drop {MEMBERS[clause][5:]}"), repeats=2))[clause] is Outcome.WARN
-
-
-@pytest.mark.parametrize("form", ["NFC", "NFD", "LINES"])
-def test_a_changed_text_is_a_finding(form: str, contents_alone: None) -> None:
-    del contents_alone
-    clauses = {"gateway-result-content", "gateway-result-structured", "gateway-prompt-messages"}
-
-    assert clauses & {*broken(judged(faulty(f"normalizes {form}")))}
 
 
 def test_a_gateway_may_know_which_resources_exist(contents_alone: None) -> None:

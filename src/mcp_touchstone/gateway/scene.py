@@ -309,12 +309,13 @@ def client(revision: str) -> Client:
     """Return our client: it declares every capability, and its answers are fixed."""
     one = willing(revision)
     capabilities = {k: v for k, v in one.capabilities.items() if k != "tasks"}
+    capabilities["experimental"] = {"com.example.client/feature": {"deep": [1, None]}}
     return replace(
         one,
         capabilities=capabilities,
         roots=answers.offer("file:///upstream/root"),
         tasks=None,
-        elicitation=_as_asked(answers.accept({"name": "Ünï"})),
+        elicitation=_as_asked(answers.accept(DATA["filled"])),
         sampling=_as_asked(answers.give(DATA["said"])),
     )
 

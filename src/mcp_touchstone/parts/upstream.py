@@ -141,7 +141,7 @@ class Upstream(Part):
     def _list(self, request: Json) -> None:
         member, pages = self.lists()[request["method"]]
         cursor = value_in(request, "params", "cursor")
-        known = [None, *(f"page/{n + 1}?=é" for n in range(1, len(pages)))]
+        known = [None, *(f"page/{n + 1}?=é==" for n in range(1, len(pages)))]
         if cursor not in known:
             self.refuse(request, INVALID_PARAMS, "Unknown cursor", cursor=cursor)
             return
@@ -221,7 +221,7 @@ class Upstream(Part):
         steps = given.get("steps")
         steps = min(steps, 100) if isinstance(steps, int) else 3
         for number in range(1, steps + 1) if id_key(token) is not None else ():
-            what = {"progressToken": token, "progress": number, "total": steps}
+            what = {"progressToken": token, "progress": number - 0.5, "total": steps}
             about = {"message": f"{given.get('mark')} ünïcode {number}", "_meta": META}
             self.say({"method": "notifications/progress", "params": {**what, **about}})
         self.answer(request, self.text(f"progress {given.get('mark')}"))
