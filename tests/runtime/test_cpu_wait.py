@@ -165,11 +165,11 @@ def connected(
     process = StdioChannel([sys.executable, "-S", "-c", program], transcript, env={})
     hogs: list[subprocess.Popen[bytes]] = []
     timer: threading.Timer | None = None
+    usual = os.sched_getaffinity(0)
     try:
         if crowded:
             os.sched_setaffinity(process.pid, {0})
             os.sched_setscheduler(process.pid, os.SCHED_IDLE, os.sched_param(0))
-            usual = os.sched_getaffinity(0)
             timer = threading.Timer(crowded, free, (process.pid, usual))
             timer.start()
             for _ in range(HOGS):
@@ -178,12 +178,13 @@ def connected(
                 os.sched_setaffinity(hogs[-1].pid, {0})
         yield Connection(process, transcript, Pace(patience))
     finally:
-        if timer is not None:
-            timer.cancel()
-            timer.join()
         for hog in hogs:
             hog.kill()
             hog.wait()
+        if timer is not None:
+            timer.cancel()
+            timer.join()
+            free(process.pid, usual)  # with idle time only, it would not even end
         process.end(0.5, polite=False)
 
 
