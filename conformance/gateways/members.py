@@ -96,9 +96,9 @@ def _is_unkept(pair: hops.Pair, step: str) -> bool:
 
 
 def _kind(value: Any) -> str:
-    kinds = {"result": "a result", "error": "an error"}
-    objects = (kind for member, kind in kinds.items() if isinstance(value.get(member), dict))
-    return next(objects, "neither a result nor an error")
+    if isinstance(value.get("result"), dict):
+        return "a result"
+    return "an error" if isinstance(value.get("error"), dict) else "neither a result nor an error"
 
 
 def _compared(pair: hops.Pair) -> Iterator[str]:

@@ -6,13 +6,7 @@ from typing import Any, ClassVar, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.parts.part import Json
-from mcp_touchstone.parts.upstream import (
-    DATA,
-    TOOLS,
-    UNKNOWN,
-    WATCHED,
-    Upstream,
-)
+from mcp_touchstone.parts.upstream import DATA, TOOLS, UNKNOWN, WATCHED, Upstream
 from mcp_touchstone.wire.framing import id_key, object_in, value_in
 
 LISTEN: Final = "subscriptions/listen"
