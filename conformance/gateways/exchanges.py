@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from mcp_touchstone.gateway.suite import (
     META,
+    SOON,
     ExchangeTalk,
     Kind,
     Role,
@@ -30,8 +31,8 @@ FILTERS: Final[dict[str, dict[str, Any]]] = {
 
 LEFT: Final = "subscribed"
 TRIES: Final = 10
-PATIENCE: Final = 5.0
 CREATED: Final = ("task-created", "task-second")
+STATUS: Final = "notifications/tasks/status"
 OWN: Final = {
     "com.example.client/own": {"list": [1, None, "ü"]},
     "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
@@ -89,7 +90,7 @@ def subscribes(talk: ExchangeTalk) -> None:
         at_it = {member: uris.get(member, one) for member, one in wanted.items()}
         lines.append(talk.send(rich_upstream.LISTEN, {"notifications": at_it}))
         talk.steps[name] = hops.ExchangeStep(lines[-1])
-        talk.first.wait(lambda: _notifications(talk.first.transcript, lines[-1]), PATIENCE)
+        talk.first.wait(lambda: _notifications(talk.first.transcript, lines[-1]), SOON)
     talk.call("change", "change")
     talk.settle()
     talk.cancel(lines[0])
@@ -109,7 +110,9 @@ def runs_tasks(talk: ExchangeTalk) -> None:
     able = {member: extended} if talk.modern else {}
     asks = {} if talk.modern else {"task": {"ttl": 61_000}}
     for name in CREATED:
-        talk.ask(name, "tools/call", {**params, **asks}, meta=able)
+        line = talk.ask(name, "tools/call", {**params, **asks}, meta=able).asked
+        if not talk.modern:
+            talk.hear(line, STATUS)
     first, second = ({"taskId": _task(talk.steps[name])} for name in CREATED)
     talk.ask("task-got", "tasks/get", first, meta=able)
     if talk.modern:
@@ -255,9 +258,7 @@ def passes_tasks_on(pair: hops.Pair) -> Iterator[Seen]:
         if name.startswith("task-"):
             old, new = (_unnamed(held, name) for held in (pair.direct, pair.through))
             yield pair.kept("gateway-tasks-answers", name, old, new)
-    sent, came = [
-        len(held.heard("notifications/tasks/status")) for held in (pair.direct, pair.through)
-    ]
+    sent, came = [len(held.heard(STATUS)) for held in (pair.direct, pair.through)]
     if sent:
         actual = f"{came} of {sent} notifications"
         clause, name = "gateway-tasks-status", "task-created"

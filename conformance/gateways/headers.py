@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcp_touchstone.gateway.suite import (
+    SOON,
     Breach,
     ExchangeTalk,
     HttpExchange,
@@ -32,9 +33,6 @@ AGENT: Final = "mcp-touchstone/"
 MARK: Final = "ünïcode"
 """A value that a header repeats in Base64."""
 
-PATIENCE: Final = 5.0
-"""Seconds for the answer to a call that was redirected; there may be none."""
-
 
 @exchange("headers", callers.Stamped)
 def calls_with_headers(talk: ExchangeTalk) -> None:
@@ -60,7 +58,7 @@ def calls_where_calls_are_redirected(talk: ExchangeTalk) -> None:
     """Call a tool that our server redirects to another origin, with each status there is."""
     for number in range(len(parts.STATUSES) + 1):
         line = talk.send("tools/call", talk.params("echo", text="x", mark=str(number)))
-        talk.take(f"redirect-{number}", line, seconds=PATIENCE)
+        talk.take(f"redirect-{number}", line, seconds=SOON)  # there may be none
 
 
 @exchange("streams", callers.over_http(parts.COMMENTS))

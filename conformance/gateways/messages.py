@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from mcp_touchstone.gateway.suite import (
     META,
+    SOON,
     ExchangeTalk,
     Role,
     Seen,
@@ -36,9 +37,6 @@ PROGRESS: Final = "notifications/progress"
 LEVEL: Final = "debug"
 NUMBER: Final = 7007
 """An id, which is that of another request as a text."""
-
-SOON: Final = 10.0
-"""Seconds for the answer to such a request."""
 
 SAME: Final = ("same-0", "same-1")
 """Two equal calls."""

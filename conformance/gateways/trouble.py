@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_touchstone.gateway.suite import (
+    SOON,
     ExchangeTalk,
     Seen,
     ambient,
@@ -17,9 +18,6 @@ from mcp_touchstone.gateway.suite import (
 
 LATE: Final = 5000
 """Milliseconds after which a late answer comes."""
-
-SOON: Final = 5.0
-"""Seconds for an answer to a call that the server answers at once."""
 
 PATIENT: Final = 20.0
 """Seconds for a late answer."""

@@ -667,6 +667,31 @@ class LosesAfterwards(Gateway):
             yield message
 
 
+class SwapsMessages(Gateway):
+    """Passes a log message on behind the one after it, as two streams may; that is no fault."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Hold the first one back."""
+        data = message.get("params", {}).get("data")
+        if data == "before":
+            self.held = message
+            return
+        yield message
+        if data == "after":
+            yield self.held
+
+
+class SlowStatus(Gateway):
+    """Passes the status of a task on after two seconds; that is no fault."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Hold it back."""
+        if message.get("method") == "notifications/tasks/status":
+            threading.Timer(2.0, self.tell_client, [message]).start()
+        else:
+            yield message
+
+
 class ForgetsWhy(Gateway):
     """Drops the data of errors with which the client answers."""
 
@@ -796,6 +821,8 @@ FAULTS: dict[str, type[Gateway]] = {
     "hangs-on-large": HangsOnLarge,
     "normalizes": Normalizes,
     "loses-zero": LosesZero,
+    "swaps-messages": SwapsMessages,
+    "slow-status": SlowStatus,
     "rewrites": Rewrites,
     "cancels-twice": CancelsTwice,
     "cancels-all": CancelsAll,

@@ -315,6 +315,18 @@ def test_a_faulty_gateway_of_the_stateless_era_breaks_its_rule(clause: str) -> N
 
 
 @pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize(
+    ("clause", "does"),
+    [("gateway-messages-afterwards", "swaps-messages"), ("gateway-tasks-status", "slow-status")],
+)
+def test_notifications_may_come_late_and_in_another_order(clause: str, does: str) -> None:
+    run = judged(faulty(does))
+
+    assert broken(run) == {}
+    assert clause in {v.clause.id for v in run.of(Outcome.PASS)}
+
+
+@pytest.mark.usefixtures("bounded")
 @pytest.mark.parametrize("clause", ["gateway-tasks-answers"])
 def test_a_gateway_may_name_itself(clause: str) -> None:
     run = judged(faulty("names-itself"), revision=MODERN)

@@ -5,7 +5,7 @@ from mcp_touchstone.catalog.revision import META, is_modern
 from mcp_touchstone.catalog.scenario import Seen, ambient, catalogue
 from mcp_touchstone.connection.server_profile import LISTS
 from mcp_touchstone.judging import hops
-from mcp_touchstone.judging.gateway_talk import ExchangeTalk, NoSecondClientError, exchange
+from mcp_touchstone.judging.gateway_talk import SOON, ExchangeTalk, NoSecondClientError, exchange
 from mcp_touchstone.parts import callers, rich_upstream, second, troubled, upstream
 from mcp_touchstone.parts import part as parts
 from mcp_touchstone.wire.exchange import Exchange as HttpExchange
@@ -16,6 +16,7 @@ from mcp_touchstone.wire.transcript import Source
 __all__ = [
     "LISTS",
     "META",
+    "SOON",
     "Breach",
     "ExchangeTalk",
     "HttpExchange",

@@ -19,8 +19,8 @@ from mcp_touchstone.wire.transcript import Transcript
 MOST_PAGES: Final = 100
 """Pages of a list that are read."""
 
-BEGINNING: Final = 5.0
-"""Seconds to wait for a sign that a call has begun."""
+SOON: Final = 5.0
+"""Seconds to wait for what comes at once, such as a sign that a call has begun."""
 
 LOOK: Final = 0.2
 """Seconds between two looks at what our server has heard."""
@@ -113,7 +113,7 @@ class ExchangeTalk:
             every = (one.value for entry in connection.transcript for one in entry.messages)
             return any(value_in(one, *at) == token for one in every)
 
-        connection.wait(begun, BEGINNING)
+        connection.wait(begun, SOON)
         return line
 
     def cancel(self, line: int, client: int = 0) -> None:
@@ -131,17 +131,17 @@ class ExchangeTalk:
 
     def hear(self, line: int, *methods: str) -> None:
         """Wait until a message of each method has come behind a line of the first client."""
-        self.first.wait(lambda: all(self.heard(one, line) for one in methods), BEGINNING)
+        self.first.wait(lambda: all(self.heard(one, line) for one in methods), SOON)
 
     def asked(self, method: str, line: int) -> Any:
         """Wait until our server asks for the call on a line; return the request, None for none."""
         transcript = self.first.transcript
-        self.first.wait(lambda: self.heard(method, line) or transcript.answer_to(line), BEGINNING)
+        self.first.wait(lambda: self.heard(method, line) or transcript.answer_to(line), SOON)
         return self.heard(method, line)
 
     def is_cancelled(self, mark: str) -> bool:
         """Return whether our server learnt in time that nobody waits for a call any more."""
-        until = now() + BEGINNING
+        until = now() + SOON
         while (
             found := cancelled_at(Held(upstream=self._behind()), mark)
         ) is None and now() < until:

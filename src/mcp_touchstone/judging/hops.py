@@ -23,7 +23,7 @@ from mcp_touchstone.parts.upstream import OWN
 from mcp_touchstone.results.verdict import WireLine, evidence
 from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.framing import brief, id_key, list_in, object_in, value_in
-from mcp_touchstone.wire.json_diff import NOTHING, ORDER, Difference, differences, where
+from mcp_touchstone.wire.json_diff import ANY_ORDER, NOTHING, ORDER, Difference, differences, where
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
@@ -253,16 +253,17 @@ class Pair(Record):
     def arrives(self, clause: str, name: str, *methods: str, until: str = "") -> Iterator[Seen]:
         """Yield whether the messages of methods reach the first client as the server sent them.
 
+        In any order: over HTTP they may come on several streams.
+
         Args:
             until: a later step, whose request the client sent after it had waited for them.
         """
         for method in methods if [*self.taken(name)] else ():
-            sent, came, all_ = (
-                {method: held.params_of(method, until=end)}
-                for held, end in ((self.direct, until), (self.through, until), (self.through, ""))
-            )
+            holds = (self.direct, until), (self.through, until), (self.through, "")
+            sent, came, all_ = ({method: held.params_of(method, until=end)} for held, end in holds)
             if not sent[method]:
                 continue
+            sent[method].insert(0, ANY_ORDER)
             seen = self.kept(clause, name, sent, came)
             if not seen.passed and self.kept(clause, name, sent, all_).passed:
                 seen = replace(
