@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import uuid
@@ -16,7 +17,7 @@ from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine import runner
 from mcp_touchstone.sandbox import sandbox
-from mcp_touchstone.tap import recording
+from mcp_touchstone.tap import recording, stand_in
 from mcp_touchstone.tap.recording import Recording
 from mcp_touchstone.wire.events import Happened, Side
 from tests.conftest import eventually
@@ -147,6 +148,75 @@ def test_signals_reach_the_server_once(folder: Path) -> None:
     assert process.stdout.read() == b"got it\n"
     assert process.wait(60) == 3
     assert next(only(folder).events(Happened.SIGNALLED)).text == Happened.SIGNALLED + "SIGTERM"
+
+
+@pytest.mark.parametrize("reads", [True, False], ids=["read", "unread"])
+def test_an_input_that_was_closed_before_a_signal_is_recorded_before_it(
+    folder: Path, reads: bool
+) -> None:
+    # A tap that waits for a core sees both at once. It cannot even read if the server does not.
+    process = python(
+        folder, f"import time\nprint('ready', flush=True)\n{ECHO * reads}\ntime.sleep(99)"
+    )
+    assert process.stdin
+    assert process.stdout
+    assert process.stdout.readline() == b"ready\n"
+    stdin = process.stdin
+    if not reads:
+        os.set_blocking(stdin.fileno(), False)
+        eventually(lambda: stdin.write(b"x\n" * 99_999) is None)
+    close_and_end(process)
+
+    found = only(folder).events(Happened.CLIENT_CLOSED, Happened.SIGNALLED)
+    assert [row.happened for row in found] == [Happened.CLIENT_CLOSED, Happened.SIGNALLED]
+
+
+def test_a_part_records_an_input_that_was_closed_before_a_signal(folder: Path) -> None:
+    words = [sys.executable, "-m", "mcp_touchstone", "act", "tools_call", "--report", str(folder)]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    _started.append(process)
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    assert process.stdout.readline()
+    close_and_end(process)
+
+    found = only(folder).events(Happened.CLIENT_CLOSED, Happened.SIGNALLED)
+    assert [row.happened for row in found][:1] == [Happened.CLIENT_CLOSED]
+
+
+def test_a_stand_in_passes_an_input_on_that_was_closed_before_a_signal() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        words = [
+            sys.executable,
+            "-I",
+            "-S",
+            stand_in.__file__,
+            str(server.getsockname()[1]),
+            "secret",
+        ]
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, bufsize=0)
+        _started.append(process)
+        line, _ = server.accept()
+        with line:
+            assert stand_in.exactly(line.recv, 6) == b"secret"
+            assert process.stdin
+            process.stdin.write(b"one")
+            assert stand_in.next_frame(line.recv) == (stand_in.DATA, b"one")
+            close_and_end(process)
+
+            assert stand_in.next_frame(line.recv) == (stand_in.END, b"")
+            assert stand_in.next_frame(line.recv) == (stand_in.SIGNAL, bytes([signal.SIGTERM]))
+
+
+def close_and_end(process: Popen) -> None:
+    """Close the input of a process and end it, while it has no core to see the first before."""
+    assert process.stdin
+    process.send_signal(signal.SIGSTOP)
+    process.stdin.close()
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGCONT)
+    process.wait(60)
 
 
 def test_the_last_output_passes_to_a_slow_client(folder: Path) -> None:

@@ -20,6 +20,7 @@ from typing import Final
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.tap.faults import Faults
 from mcp_touchstone.tap.recording import Recorder
+from mcp_touchstone.tap.stand_in import is_closed
 from mcp_touchstone.transport.process import signal_name
 from mcp_touchstone.wire.events import Happened, Side
 
@@ -72,7 +73,7 @@ def run(
     threads = [threading.Thread(target=route.pump, daemon=True) for route in routes]
     for thread in threads:
         thread.start()
-    status = _wait(child, recorder)
+    status = _wait(child, recorder, routes[0])
     for route, thread in zip(routes[1:], threads[1:], strict=True):
         route.stop()
         thread.join(AFTER_EXIT)
@@ -90,13 +91,14 @@ def refused(command: Sequence[str], recorder: Recorder, error: OSError) -> int:
     return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
 
 
-def _wait(child: "subprocess.Popen[bytes]", recorder: Recorder) -> int:
+def _wait(child: "subprocess.Popen[bytes]", recorder: Recorder, forth: "_Route") -> int:
     """Forward signals until the server exits."""
     if not POSIX:
         return child.wait()
     while (status := child.poll()) is None:
         number = signal.sigwait(WAITED)
         if number != signal.SIGCHLD:
+            forth.look_for_its_end()
             recorder.event(f"{Happened.SIGNALLED}{signal_name(number)}")
             with contextlib.suppress(OSError):
                 os.killpg(child.pid, number)
@@ -162,6 +164,12 @@ class _Route:
             self._write(self.faults.rest(self.side))
         self._finish(self.ended)
 
+    def look_for_its_end(self) -> None:
+        """Record that the writer has ended, if it has, though there may be bytes to pass on."""
+        if is_closed(self.source):
+            event, self.ended = self.ended, ""
+            self._tell(event)
+
     def stop(self) -> None:
         """End after what has come so far: a child of the server may keep the pipe open."""
         os.close(self.pipe[1])
@@ -169,13 +177,16 @@ class _Route:
     def _finish(self, event: str) -> None:
         """Close both ends, so that each peer sees that the other one has gone."""
         self.recorder.end(self.side)
-        if event:
-            self.recorder.event(event)
+        self._tell(event)
         for descriptor in (self.source, self.sink):
             with contextlib.suppress(OSError):
                 nowhere = os.open(os.devnull, os.O_RDWR)
                 os.dup2(nowhere, descriptor)  # a number that is closed could be used again
                 os.close(nowhere)
+
+    def _tell(self, event: str) -> None:
+        if event:
+            self.recorder.event(event)
 
     def _read(self) -> bytes:
         while True:

@@ -6,6 +6,7 @@ A frame is a byte for its kind, four for the length of its data, and the data.
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import sys
@@ -22,6 +23,18 @@ LONGEST = 1 << 16
 
 ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 """Signals that end it."""
+
+PATIENCE = 1.0
+"""Seconds to read what a pipe had when it was closed."""
+
+
+def is_closed(descriptor: int) -> bool:
+    """Whether the other end of a pipe is closed, also if there are bytes in it."""
+    if not hasattr(select, "poll"):  # on Windows, where no client sends signals
+        return False
+    look = select.poll()
+    look.register(descriptor, 0)
+    return any(found & select.POLLHUP for _, found in look.poll(0))
 
 
 def frame(kind: bytes, data: bytes = b"") -> bytes:
@@ -87,6 +100,8 @@ def main() -> None:
                 line.sendall(frame(kind, data))
 
         def take(number: int, _frame: object) -> None:
+            if is_closed(0):  # before the signal, but we may not have had a core to read it
+                listener.join(PATIENCE)
             send(SIGNAL, bytes([number]))
             os._exit(128 + number)
 
@@ -96,10 +111,11 @@ def main() -> None:
                     send(DATA, data)
             send(END)
 
+        listener = threading.Thread(target=listen, daemon=True)
         for name in ENDING:
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), take)
-        threading.Thread(target=listen, daemon=True).start()
+        listener.start()
         while True:
             kind, data = next_frame(line.recv)
             if kind == EXIT:

@@ -12,6 +12,7 @@ from typing import Any
 
 from mcp_touchstone.parts.part import END, ClientGone, Part, listening
 from mcp_touchstone.tap.recording import Recorder
+from mcp_touchstone.tap.stand_in import is_closed
 from mcp_touchstone.transport.process import signal_name
 from mcp_touchstone.wire.events import Happened, Side
 from mcp_touchstone.wire.framing import LineSplitter, read
@@ -106,6 +107,11 @@ class Descriptors(StdioPeer):
             self._sources.clear()
         return chunk
 
+    def look_for_its_end(self) -> None:
+        """Record that the client has closed its end, if it has and we have not read so far."""
+        if any(map(is_closed, self._sources)):
+            self._recorder.event(Happened.CLIENT_CLOSED)
+
     def put(self, raw: bytes) -> None:
         """Write bytes."""
         with contextlib.suppress(OSError):
@@ -122,8 +128,10 @@ class Descriptors(StdioPeer):
 
 def play(scenario: type[Part], recorder: Recorder) -> int:
     """Play a part on our stdin and stdout; a signal is recorded and ends it."""
+    peer = Descriptors(recorder)
 
     def take(number: int, _frame: object) -> None:
+        peer.look_for_its_end()
         recorder.event(f"{Happened.SIGNALLED}{signal_name(number)}")
         os._exit(128 + number)
 
@@ -131,4 +139,4 @@ def play(scenario: type[Part], recorder: Recorder) -> int:
         for name in ("SIGTERM", "SIGINT", "SIGHUP"):
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), take)
-    return Descriptors(recorder).converse(scenario)
+    return peer.converse(scenario)
