@@ -213,6 +213,7 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
     "tap show": [
         (FOUND, "--tail", "9", "--method", "*", "--headers", "--until-broken"),
         (FOUND, "--broken", "--html", "page.html"),
+        (FOUND, "--unjudged"),
     ],
     "judge": [
         (FOUND, "--side", "server", *ONE, "--select", "jsonrpc", *JUDGED),

@@ -217,7 +217,7 @@ class LosesProgress(Gateway):
 
     def to_client(self, message: Json) -> Iterator[Json]:
         """Drop a report."""
-        if message.get("params", {}).get("progress") != 2:
+        if message.get("params", {}).get("progress") != 1.5:
             yield message
 
 
@@ -240,7 +240,7 @@ class LateProgress(Gateway):
 
     def to_client(self, message: Json) -> Iterator[Json]:
         """Hold a report back."""
-        if message.get("params", {}).get("progress") == 3:
+        if message.get("params", {}).get("progress") == 2.5:
             self.late = message
             return
         yield message

@@ -148,7 +148,7 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
     # the program of the server and its packages: in folders of the user, or through the door
     "runtime/seen_files.py": {"Path": 16},
     "discovery/sdk.py": {"Path": 33},
-    "discovery/program_sdk.py": {"Path": 15, "io.BytesIO": 1},
+    "discovery/program_sdk.py": {"Path": 14, "io.BytesIO": 1},
     "discovery/origin.py": {"Path": 12},
     "discovery/packages.py": {"Path": 5},
     # names of the user's folders, which are given to a process or searched for new files
