@@ -346,6 +346,7 @@ IMPURE: Final[dict[str, set[str]]] = {
         "transport.http_exchange",
         "transport.process",
         "transport.stdin_writer",
+        "tap.stand_in",
         "tap.stdio",
         "tap.relay",
     },
