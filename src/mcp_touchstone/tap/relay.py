@@ -147,6 +147,7 @@ class _Route:
     ended: str = ""
     deaf: str = ""
     pipe: tuple[int, int] = field(default_factory=os.pipe)
+    telling: threading.Lock = field(default_factory=threading.Lock)
     faults: Faults | None = None
     server: "subprocess.Popen[bytes] | None" = None
 
@@ -156,37 +157,42 @@ class _Route:
             self.recorder.take(self.side, chunk)
             passed = chunk if self.faults is None else self.faults.passed(self.side, chunk)
             if not self._write(passed):
-                self._finish(self.deaf)
+                self._finish(is_deaf=True)
                 return
             if self.server is not None and self.faults is not None and self.faults.ends_server():
                 self.server.kill()
         if self.faults is not None:
             self._write(self.faults.rest(self.side))
-        self._finish(self.ended)
+        self._finish(is_deaf=False)
 
     def look_for_its_end(self) -> None:
         """Record that the writer has ended, if it has, though there may be bytes to pass on."""
         if is_closed(self.source):
-            event, self.ended = self.ended, ""
-            self._tell(event)
+            self._tell_end()
 
     def stop(self) -> None:
         """End after what has come so far: a child of the server may keep the pipe open."""
         os.close(self.pipe[1])
 
-    def _finish(self, event: str) -> None:
+    def _finish(self, *, is_deaf: bool) -> None:
         """Close both ends, so that each peer sees that the other one has gone."""
         self.recorder.end(self.side)
-        self._tell(event)
+        if not is_deaf:
+            self._tell_end()
+        elif self.deaf:
+            self.recorder.event(self.deaf)
         for descriptor in (self.source, self.sink):
             with contextlib.suppress(OSError):
                 nowhere = os.open(os.devnull, os.O_RDWR)
                 os.dup2(nowhere, descriptor)  # a number that is closed could be used again
                 os.close(nowhere)
 
-    def _tell(self, event: str) -> None:
-        if event:
-            self.recorder.event(event)
+    def _tell_end(self) -> None:
+        """Record the end of the writer, once; two threads may see it."""
+        with self.telling:
+            event, self.ended = self.ended, ""
+            if event:
+                self.recorder.event(event)
 
     def _read(self) -> bytes:
         while True:
