@@ -100,7 +100,8 @@ def main() -> None:
                 line.sendall(frame(kind, data))
 
         def take(number: int, _frame: object) -> None:
-            if is_closed(0):  # before the signal, but we may not have had a core to read it
+            # The input was closed before, but the listener may have had no core to read that.
+            if listener.is_alive() and is_closed(0):
                 listener.join(PATIENCE)
             send(SIGNAL, bytes([number]))
             os._exit(128 + number)
