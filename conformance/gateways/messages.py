@@ -124,9 +124,9 @@ def passes_cancellation_on(pair: hops.Pair) -> Iterator[Seen]:
         passed, actual = False, f"{hops.Fate.LOST}: params.reason of the cancellation"
     spot = (number, entry.n)
     seen = pair.behind_at("gateway-cancel-arrives", passed, spot, "a cancellation", actual)
-    said = [one for one in pair.transcript if one.source is Source.US]
-    told = [one.n for one in said if value_in(one.value, "method") == CANCELLED]
-    yield replace(seen, n=told[0]) if told else seen
+    ours = (one for one in pair.transcript if one.source is Source.US)
+    sent = (one.n for one in ours if value_in(one.value, "method") == CANCELLED)
+    yield replace(seen, n=next(sent, seen.n))
 
 
 @ambient("gateway-progress-meanwhile", of="messages")
