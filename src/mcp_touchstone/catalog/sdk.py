@@ -67,7 +67,7 @@ def version(text: str) -> tuple[int, ...]:
 
 
 FOR_SERVERS: Final = "@modelcontextprotocol/server"
-"""An SDK that another one for clients stands beside."""
+"""The SDK for servers in TypeScript; a client may install it beside the SDK for clients."""
 
 
 @dataclass(frozen=True, slots=True)

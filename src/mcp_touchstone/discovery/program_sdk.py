@@ -152,7 +152,7 @@ def _go(files: SeenFiles, path: Path) -> Versions:
 
 
 _searched: Final[dict[tuple[int, ...], Versions]] = {}
-"""File, with the times of its last changes -> what was found in it."""
+"""Device, inode, size and times of a file -> the modules that were found in it."""
 
 
 def _search(folder: Folder, name: str) -> Versions:

@@ -151,7 +151,7 @@ class ClientProcess:
             if look and (seen := self._process.family.facts()):
                 self.sdk = identity(seen, self._words, self._cwd, self.env)
             pause *= 2
-        # The look for its SDK may have taken longer than what was left.
+        # The search for the SDK of the client may have taken the rest of its time.
         return int(self._reports["ended"]) if self._await("ended", 0) else None
 
     def said(self) -> tuple[str, ...]:
