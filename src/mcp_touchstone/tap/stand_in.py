@@ -107,6 +107,8 @@ def main() -> None:
             os._exit(128 + number)
 
         def listen() -> None:
+            if hasattr(signal, "pthread_sigmask"):  # the main thread is in a call that they end
+                signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             with contextlib.suppress(OSError):
                 while data := os.read(0, LONGEST):
                     send(DATA, data)
