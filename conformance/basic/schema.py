@@ -20,6 +20,7 @@ from mcp_touchstone.suite import (
     arguments,
     brief,
     catalogue,
+    dangling,
     dialect_of,
     each,
     list_in,
@@ -132,6 +133,18 @@ def sends_valid_json_schemas(record: Record) -> Iterator[Seen]:
             known = not named or dialect in {"draft-07", "2020-12"}
             expected, actual = "JSON Schema 2020-12", f"{place}.$schema: {brief(named, 80)}"
             yield Seen("schema-2020-12-recommended", known, message.entry.n, expected, actual)
+
+
+@ambient("schema-local-reference-resolves")
+def refers_to_parts_that_its_schemas_have(record: Record) -> Iterator[Seen]:
+    """A reference of a schema into itself leads to a part of it."""
+    for message, place, schema in each(record, "InputSchema", "OutputSchema", "RequestedSchema"):
+        lost = [Flaw(place, f"$ref {brief(one, 80)} leads nowhere") for one in dangling(schema)]
+        yield message.seen(
+            "schema-local-reference-resolves",
+            lost,
+            expected=f"a part of {place} for each $ref into it",
+        )
 
 
 def _wrong(message: Typed, place: str, schema: dict[str, Any]) -> list[Flaw]:

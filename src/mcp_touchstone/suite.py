@@ -100,7 +100,14 @@ from mcp_touchstone.wire.matchers import (
 )
 from mcp_touchstone.wire.near_miss import CURES, EMBEDDED, Slip, near_miss
 from mcp_touchstone.wire.schema import Flaw
-from mcp_touchstone.wire.schema_dialect import DIALECTS, allows, dialect_of, misfit, violations
+from mcp_touchstone.wire.schema_dialect import (
+    DIALECTS,
+    allows,
+    dangling,
+    dialect_of,
+    misfit,
+    violations,
+)
 from mcp_touchstone.wire.task_states import Sighting, sightings
 from mcp_touchstone.wire.transcript import Entry, Source
 
@@ -189,6 +196,7 @@ __all__ = [
     "challenged",
     "clients",
     "covers",
+    "dangling",
     "decoded",
     "dialect_of",
     "drawn",

@@ -121,6 +121,44 @@ mutants("schema-2020-12-recommended", of=Lists)(
 )
 
 
+mutants("schema-local-reference-resolves", of=Lists, outcome="warn")(
+    LosesItsDefinitions=has(
+        "Refers to definitions that it does not send.",
+        tool={"inputSchema": {**SCHEMA, "properties": {"at": {"$ref": "#/$defs/Place"}}}},
+    ),
+    RefersToNoAnchor=has(
+        "Refers to an anchor that its schema does not have.",
+        MODERN,
+        tool={
+            "inputSchema": {
+                **SCHEMA,
+                "properties": {"at": {"$ref": "#place"}},
+                "$defs": {"Place": {"$anchor": "places", "type": "string"}},
+            }
+        },
+    ),
+)
+
+
+@control("schema-local-reference-resolves")
+class RefersInEachAllowedWay(Lists):
+    """Refers to definitions, anchors, itself and another document, and uses $ref as a name."""
+
+    tool: ClassVar[Json] = {
+        "inputSchema": {
+            **SCHEMA,
+            "properties": {
+                "a": {"$ref": "#/$defs/a~1b%20c"},
+                "b": {"$ref": "#place"},
+                "c": {"type": "array", "items": {"$ref": "#"}},
+                "d": {"$ref": "https://a.example/schema.json#/x"},
+                "$ref": {"type": "string", "default": {"$ref": "#/nowhere"}},
+            },
+            "$defs": {"a/b c": {"$anchor": "place", "type": "string"}},
+        }
+    }
+
+
 @control("schema-valid-for-dialect", "schema-2020-12-recommended")
 class UsesDraft07(Lists):
     """Describes a tuple in draft-07, and names it."""

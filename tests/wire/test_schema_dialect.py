@@ -11,7 +11,15 @@ import pytest
 from jsonschema import Draft7Validator, Draft201909Validator, Draft202012Validator
 
 from mcp_touchstone.wire.framing import excess
-from mcp_touchstone.wire.schema_dialect import DIALECTS, LONGEST, allows, dialect_of, violations
+from mcp_touchstone.wire.schema_dialect import (
+    DIALECTS,
+    LONGEST,
+    MOST_REFERENCES,
+    allows,
+    dangling,
+    dialect_of,
+    violations,
+)
 from tests.cases import cases
 from tests.schema_cases import spoilt
 
@@ -209,3 +217,36 @@ def test_schema_allows_or_refuses_a_value(schema: Any, value: Any, allowed: Any)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # the library warns before it fetches anything
         assert allows(schema, value) is allowed
+
+
+@cases(
+    ({"items": {"$ref": "#/$defs/Place"}}, ["#/$defs/Place"]),
+    ({"items": {"$ref": "#/$defs/Place"}, "$defs": {"Place": {}}}, []),
+    ({"items": {"$ref": "#/$defs/a~1b%20c"}, "$defs": {"a/b c": {}}}, []),
+    ({"items": {"$ref": "#place"}, "$defs": {"Place": {"$anchor": "place"}}}, []),
+    ({"items": {"$ref": "#place"}, "$defs": {"Place": {"$anchor": "places"}}}, ["#place"]),
+    ({"items": {"$ref": "#"}, "$defs": {"a": {"$ref": ""}}}, []),
+    ({"items": {"$ref": "https://a.example/schema.json#/x"}}, []),
+    ({"properties": {"$ref": {"default": {"$ref": "#/x"}, "const": {"$ref": "#/x"}}}}, []),
+    ({"$id": "https://a.example/s", "items": {"$ref": "s#/x"}, "not": {"$ref": "t#/x"}}, ["s#/x"]),
+    ({"$defs": {"a": {"$id": "b", "$defs": {"c": {}}}}, "items": {"$ref": "b#/$defs/c"}}, []),
+    ({"$schema": DRAFT_07, "items": {"$ref": "#/definitions/x"}}, ["#/definitions/x"]),
+    ({"$schema": "https://a.example/dialect", "items": {"$ref": "#/x"}}, []),
+    ({"type": 5, "items": {"$ref": "#/x"}}, []),
+    ({"items": {"$ref": "//[::"}}, []),
+    ({"$id": "//[::", "items": {"$ref": "#/x"}}, []),
+    (True, []),
+    (None, []),
+)
+def test_references_into_the_schema_that_lead_nowhere_are_found(
+    schema: Any, found: list[str]
+) -> None:
+    assert [*dangling(schema)] == found
+
+
+def test_number_of_followed_references_is_limited() -> None:
+    below = {f"p{number}": {"$ref": "#/$defs/a"} for number in range(MOST_REFERENCES)}
+    schema = {"properties": {"last": {"$ref": "#/x"}, **below}, "$defs": {"a": {}}}
+
+    assert dangling({"properties": {"last": {"$ref": "#/x"}}}) == ("#/x",)
+    assert dangling(schema) == ()

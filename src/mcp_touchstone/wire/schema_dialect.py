@@ -42,6 +42,8 @@ MOST_STEPS: Final = 100_000
 """Greatest number of keywords checked for one value: a few bytes of ``allOf`` can need 2**40."""
 MOST_NESTED: Final = 200
 """Greatest number of keywords checked inside each other: a ``$ref`` can lead to itself."""
+MOST_REFERENCES: Final = 500
+"""Greatest number of references of one schema that are followed; 10,000 would take seconds."""
 CHEAP: Final = 16
 """Names or constants compared with a value that count as one step."""
 
@@ -60,6 +62,7 @@ _VOCABULARIES: Final = {
 }
 """Dialect -> the parts of its meta-schema."""
 _seen: Final = Remembered[tuple[tuple[str, str], ...]]()
+_lost: Final = Remembered[tuple[str, ...]]()
 _misfits: Final = Remembered[str]()
 """Where values break schemas, by the digest of both: a tool often gives the same result again."""
 
@@ -133,6 +136,52 @@ def misfit(schema: Any, value: Any) -> str | None:
     found = f"{place}: {reason}" if place else reason
     _misfits.keep(key, found)
     return found
+
+
+def dangling(schema: Any) -> tuple[str, ...]:
+    """Return each ``$ref`` of a schema that points into the schema itself and leads to nothing.
+
+    References to other documents are not followed. Empty also if this is undecided: the schema
+    breaks its meta-schema, its dialect is unknown, or it is above the limits of length and depth.
+    """
+    dialect = dialect_of(schema)
+    if (dialect in _PLAIN_IN and _is_plain(schema)) or not dialect or violations(schema):
+        return ()
+    text = json.dumps(schema, default=repr)
+    if '"$ref"' not in text or len(text) > LONGEST or excess(text, WHOLE):
+        return ()
+    key = digest([dialect, schema])
+    found = _lost.get(key)
+    if found is None:
+        try:
+            found = tuple(dict.fromkeys(islice(_dangling(schema, dialect), MOST)))
+        except (AttributeError, LookupError, TypeError, ValueError):  # an $id that is no address
+            found = ()
+        _lost.keep(key, found)
+    return found
+
+
+def _dangling(schema: Any, dialect: str) -> Iterator[str]:
+    from referencing import Registry, exceptions  # noqa: PLC0415  (comes with jsonschema)
+    from referencing.jsonschema import specification_with  # noqa: PLC0415
+
+    nowhere = (exceptions.PointerToNowhere, exceptions.NoSuchAnchor, exceptions.InvalidAnchor)
+    root = specification_with(DIALECTS[dialect]).create_resource(schema)
+    registry = Registry().with_resource(root.id() or "", root).crawl()
+    waiting = [(root, registry.resolver_with_root(root))]
+    followed = 0
+    while waiting and followed < MOST_REFERENCES:
+        resource, resolver = waiting.pop()
+        reference = resource.contents.get("$ref") if isinstance(resource.contents, dict) else None
+        if isinstance(reference, str):
+            followed += 1
+            try:
+                resolver.lookup(reference)
+            except nowhere:
+                yield reference
+            except (exceptions.Unresolvable, ValueError):  # another document, or no address
+                pass
+        waiting += [(one, resolver.in_subresource(one)) for one in resource.subresources()]
 
 
 def _is_plain(schema: Any) -> bool:
