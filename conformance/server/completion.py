@@ -93,7 +93,8 @@ def counts_completion_values_correctly(record: Record) -> Iterator[Seen]:
             passed = (
                 not isinstance(total, int | float)
                 or not integral(total)
-                or (total >= len(values) and (more is not False or total == len(values)))
+                or (total == len(values) and more is not True)
+                or (total > len(values) and more is not False)
             )
             clause = "completion-total-has-more-consistent"
             yield Seen(

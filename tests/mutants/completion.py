@@ -147,6 +147,14 @@ class DeniesFurtherValues(_Completes):
         completion.update(total=len(completion["values"]) + 5, hasMore=False)
 
 
+@mutant("completion-total-has-more-consistent")
+class PromisesMoreThanAll(_Completes):
+    """Gives hasMore true although the values sent are as many as total."""
+
+    def spoil(self, completion: Json) -> None:
+        completion.update(total=len(completion["values"]), hasMore=True)
+
+
 @control("completion-total-has-more-consistent", revision=OLD)
 class OmitsTheTotal(_Completes):
     """Gives hasMore true without a total."""
