@@ -83,6 +83,7 @@ def test_mutant_breaks_exactly_its_declared_clauses(
             "roots-handles-list-changes",
         ),
     ),
+    ("AnswersPingsWithNull", ("stdio-carriage-return",)),
     ("RefusesRetries", ("lifecycle-stateless-no-affinity",)),
     ("RejectsMismatchesAsInvalidRequests", ("jsonrpc-method-not-found",)),
 )

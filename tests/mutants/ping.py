@@ -45,6 +45,15 @@ class AnswersPingsWithAPong(Fault, said=on("ping", puts("pong", True))):
     """Adds a member to the result of a ping."""
 
 
+@mutant("ping-empty-response", "jsonrpc-result-is-object")
+class AnswersPingsWithNull(Fault):
+    """Gives null as the result of a ping."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        pong = request.get("method") == "ping" and "result" in message
+        return {**message, "result": None} if pong else message
+
+
 @mutant("ping-empty-response", outcome="warn", revision="2025-06-18")
 class BlocksWhileItAsks(AskingTool):
     """Reads nothing while a tool waits for the client."""
