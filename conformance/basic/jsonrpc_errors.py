@@ -392,7 +392,9 @@ def respects_reserved_error_codes(record: Record) -> Iterator[Seen]:
     """Error codes respect the ranges that JSON-RPC and the revision reserve."""
     for entry, message in record.answers(Kind.ERROR):
         code = message.code
-        if not integral(code):
+        if not integral(code):  # a code of another type is counted elsewhere, and none of these
+            actual = f"code {brief(code)}"
+            yield Seen("jsonrpc-retired-codes", True, entry.n, "neither -32002 nor -32042", actual)
             continue
         taken = -32768 <= code <= -32100 and code not in STANDARD
         mcp = -32099 <= code <= -32020 and code not in MCP_CODES | RETIRED

@@ -58,6 +58,22 @@ mutants("jsonrpc-error-code-integer", of=RewritesErrors)(
         rewritten=lambda self, error: {**error, "code": str(error["code"])},
     )
 )
+mutants(
+    "jsonrpc-error-code-integer",
+    of=RewritesErrors,
+    elsewhere=(
+        "meta-required-fields",
+        "resources-not-found-code",
+        "subscriptions-filter-required=warn",
+        "versioning-unsupported-version-error",
+    ),
+)(
+    SendsStatelessCodesAsText=has(
+        "Writes error codes as strings, without a session.",
+        MODERN,
+        rewritten=lambda self, error: {**error, "code": str(error["code"])},
+    )
+)
 mutants("jsonrpc-error-code-integer", of=RewritesErrors, outcome="warn")(
     SendsCodesAsFloats=has(
         "Writes error codes with a decimal point.",
