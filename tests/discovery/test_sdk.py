@@ -381,6 +381,18 @@ def test_a_bundle_of_the_author_has_the_locked_or_installed_version(tmp_path: Pa
     assert found("node", script, cwd=tmp_path) == (f"{TYPESCRIPT} 1.30.1",)
 
 
+def test_a_bundle_that_names_the_sdks_of_both_sides_has_the_one_of_its_own(tmp_path: Path) -> None:
+    both = {f"@modelcontextprotocol/{side}": "2.3.1" for side in ("client", "server")}
+    place = tmp_path / "node_modules/inspector"
+    write(place / "package.json", json.dumps({"name": "inspector", "dependencies": both}))
+    process = ProcessFacts(("node", str(write(place / "build/index.js"))), tmp_path)
+
+    known = identify(collect([process], {}))
+
+    assert str(known.of_client) == "@modelcontextprotocol/client 2.3.1"
+    assert str(known.of_server) == "@modelcontextprotocol/server 2.3.1"
+
+
 LOCKS = {
     "pnpm-lock.yaml": f"packages:\n\n  '{TYPESCRIPT}@1.29.0':\n    engines: {{}}\n",
     "pnpm-lock.yaml with peers": f"snapshots:\n  '{TYPESCRIPT}@1.29.0(zod@3.25.0)':\n    x: 1\n",

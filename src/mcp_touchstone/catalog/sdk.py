@@ -67,7 +67,8 @@ def version(text: str) -> tuple[int, ...]:
 
 
 FOR_SERVERS: Final = "@modelcontextprotocol/server"
-"""The SDK for servers in TypeScript; a client may install it beside the SDK for clients."""
+FOR_CLIENTS: Final = "@modelcontextprotocol/client"
+"""The SDKs for servers and for clients in TypeScript; a program may have both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,15 @@ class SdkIdentity:
     @property
     def of_client(self) -> "SdkIdentity":
         """The same of a client, which may have the SDK for servers beside its own."""
-        own = tuple(one for one in self.sdks if one.name != FOR_SERVERS)
+        return self._without(FOR_SERVERS)
+
+    @property
+    def of_server(self) -> "SdkIdentity":
+        """The same of a server, which may have the SDK for clients beside its own."""
+        return self._without(FOR_CLIENTS)
+
+    def _without(self, name: str) -> "SdkIdentity":
+        own = tuple(one for one in self.sdks if one.name != name)
         return replace(self, sdks=own or self.sdks)
 
     def __str__(self) -> str:

@@ -20,7 +20,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Package, SdkIdentity
+from mcp_touchstone.catalog.sdk import (
+    FOR_CLIENTS,
+    FOR_SERVERS,
+    LAYERS,
+    NPM,
+    PYPI,
+    Package,
+    SdkIdentity,
+)
 from mcp_touchstone.discovery.program_sdk import program_of, sdk_of_program
 from mcp_touchstone.runtime.seen_files import SYSTEM, SeenFiles, seen_by
 from mcp_touchstone.sandbox.sandbox import find_program
@@ -372,8 +380,7 @@ def _node(process: ProcessFacts, _env: Mapping[str, str]) -> SdkFacts:
 def _node_declared(files: SeenFiles, script: Path) -> dict[str, str]:
     """Return the SDK that the package of a bundle was built with, and its version.
 
-    A folder of the author has the installed version, or a lock file. A published package has the
-    range of versions that its author wrote: ``^1.25.1``.
+    Beside the one for servers, that for clients counts too.
     """
     for folder in script.parents:
         facts = files.json(folder / "package.json")
@@ -383,17 +390,28 @@ def _node_declared(files: SeenFiles, script: Path) -> dict[str, str]:
         for kind in ("devDependencies", "dependencies"):
             members = facts.get(kind)
             needed |= members if isinstance(members, dict) else {}
-        name = next((one for one in LAYERS[NPM] if one in needed), "")
-        if not name:
-            return {}
-        if "node_modules" not in folder.parts:
-            if node_place(files, name, folder) is not None:
-                return _node_sdks(files, name, folder)
-            if version := locked(files, folder, name):
-                return {name: version}
-        written = re.fullmatch(r"([~^]?)(\d+\.\d+\.\d+)", str(needed[name]))
-        return {name: f"{written[1] and '^'}{written[2]}"} if written else {}
+        first = next((one for one in LAYERS[NPM] if one in needed), "")
+        names = [one for one in (FOR_SERVERS, FOR_CLIENTS) if one in needed]
+        found: dict[str, str] = {}
+        for name in names if first in names else filter(None, [first]):
+            found |= _node_written(files, folder, name, needed[name])
+        return found
     return {}
+
+
+def _node_written(files: SeenFiles, folder: Path, name: str, text: object) -> dict[str, str]:
+    """Return an SDK that a package names, and its version.
+
+    A folder of the author has the installed version, or a lock file. A published package has the
+    range of versions that its author wrote: ``^1.25.1``.
+    """
+    if "node_modules" not in folder.parts:
+        if node_place(files, name, folder) is not None:
+            return _node_sdks(files, name, folder)
+        if version := locked(files, folder, name):
+            return {name: version}
+    written = re.fullmatch(r"([~^]?)(\d+\.\d+\.\d+)", str(text))
+    return {name: f"{written[1] and '^'}{written[2]}"} if written else {}
 
 
 def locked(files: SeenFiles, folder: Path, name: str) -> str:

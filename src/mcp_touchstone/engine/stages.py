@@ -167,7 +167,7 @@ def find_sdk(pool: ProcessPool, connections: Mapping[str, Connection]) -> SdkIde
     env = {**os.environ, **target.env_in(root)}
     processes = next((f for c in connections.values() if (f := c.process.family.facts())), [])
     cwd = Path(target.cwd_in(root) or Path.cwd())
-    found = identity(processes, target.command_in(root), cwd, env)
+    found = identity(processes, target.command_in(root), cwd, env).of_server
     return replace(found, sdks=named.sdks) if named.sdks else found
 
 
