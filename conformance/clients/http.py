@@ -1,6 +1,7 @@
 """clients/http: headers, sessions and streams of a client over HTTP."""
 
 import json
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, ClassVar
@@ -30,8 +31,12 @@ from mcp_touchstone.suite import (
 JSON, EVENTS = "application/json", "text/event-stream"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 RESPONSES = frozenset({Kind.RESULT, Kind.ERROR})
+LENGTH = "Content-Length"
 SESSION, VERSION, LAST_EVENT = "Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID"
 BARRED, NOT_FOUND, ENDS = 401, 404, 500
+NOT_ACCEPTED = re.compile(r"q=0(\.0*)?")
+"""The weight of what a client does not accept (RFC 9110, section 12.4.2)."""
+
 PRECISION = 0.9
 """Part of a time that a client must wait; its clock may differ from ours a little."""
 
@@ -80,6 +85,9 @@ def sends_messages_by_post(record: Record) -> Iterator[Seen]:
             actual = f"a message in the body of a {exchange.verb}"
             passed = exchange.verb == "POST"
             yield Seen("client-http-post", passed, exchange.line, "a POST", actual)
+        elif exchange.verb == "POST" and exchange.said(LENGTH) == "0":
+            actual = "a POST without a body"
+            yield Seen("client-http-post", False, _at(exchange), "a message in it", actual)
 
 
 @ambient("client-batch-members")
@@ -99,6 +107,12 @@ def batches_responses_apart(record: Record) -> Iterator[Seen]:
             yield Seen("client-batch-members", passed, exchange.line, expected, actual)
 
 
+def _range(text: str) -> str:
+    """Return a range of Accept without parameters; empty if it says that it is not accepted."""
+    kind, *parameters = text.split(";")
+    return "" if any(NOT_ACCEPTED.fullmatch(one.strip()) for one in parameters) else kind.strip()
+
+
 @ambient("client-http-accept", "client-http-get-accept")
 def accepts_both_kinds_of_answers(record: Record) -> Iterator[Seen]:
     """A POST accepts JSON and streams of events, a GET streams."""
@@ -106,7 +120,7 @@ def accepts_both_kinds_of_answers(record: Record) -> Iterator[Seen]:
         wanted = (JSON, EVENTS) if exchange.verb == "POST" else (EVENTS,)
         clause = "client-http-accept" if exchange.verb == "POST" else "client-http-get-accept"
         said = exchange.said("Accept")
-        ranges = {one.partition(";")[0].strip().lower() for one in (said or "").split(",")}
+        ranges = {*map(_range, (said or "").lower().split(","))}
         missing = [kind for kind in wanted if kind not in ranges]
         wild = all(ranges & {"*/*", kind.partition("/")[0] + "/*"} for kind in missing)
         actual = f"Accept: {said}" if said is not None else "no Accept"

@@ -54,7 +54,7 @@ def check_accept(headers: Headers, *wanted: str) -> None:
     Raises:
         Refusal: 406.
     """
-    accepted = headers.get("Accept") or "*/*"
+    accepted = ",".join(headers.get_all("Accept", [])) or "*/*"
     ranges = {part.partition(";")[0].strip().lower() for part in accepted.split(",")}
     for kind in wanted:
         if not ranges & {kind, "*/*", kind.partition("/")[0] + "/*"}:

@@ -22,6 +22,9 @@ class Headers(Protocol):
     def get(self, name: str, /) -> str | None:
         """Return the value of the first header with a name."""
 
+    def get_all(self, name: str, failobj: list[str], /) -> list[str]:
+        """Return the values of all headers with a name."""
+
 
 def value_of(headers: Headers, name: str) -> str | None:
     """Return a value without surrounding white space (RFC 9110 section 5.5); None if absent."""

@@ -92,9 +92,13 @@ class Exchange:
         return [value for known, value in self.headers if known.lower() == wanted]
 
     def said(self, name: str) -> str | None:
-        """Return the first value of a header of the request; None if it is absent."""
+        """Return a header of the request, its lines joined by commas (RFC 9110, section 5.3).
+
+        None if it is absent.
+        """
         wanted = name.lower()
-        return next((value for known, value in self.sent if known.lower() == wanted), None)
+        values = [value for known, value in self.sent if known.lower() == wanted]
+        return ", ".join(values) if values else None
 
     @property
     def kind(self) -> str:
