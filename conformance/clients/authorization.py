@@ -34,6 +34,10 @@ CONFIDENTIAL = {
 """What an issuer of clients with secrets says in its metadata."""
 
 CHALLENGED = 401
+SHOWN = frozenset({"valid", "old", "foreign"})
+"""What our server notes of a request with a token."""
+
+REDIRECT = "a registered redirect_uri with https, or on localhost"
 RETRIES = 3
 """Retries that are still a few, as in the official conformance suite."""
 
@@ -376,6 +380,18 @@ def asks_for_a_code(record: Record) -> Iterator[Seen]:
             yield Seen("client-auth-response-type", said == "code", n, "response_type=code", actual)
 
 
+@ambient("client-auth-parameters", "client-auth-code-once")
+def passes_parameters_as_oauth_says(record: Record) -> Iterator[Seen]:
+    """A token request is a POST of a form; no secret is in a URL, and no code is used twice."""
+    for n, place, facts in authorization.facts(record, "authorize", "token", "parameters"):
+        wrong = place == "parameters"
+        actual = f"{facts['at']} with {facts['fault']}" if wrong else ""
+        yield Seen("client-auth-parameters", not wrong, n, "parameters as in OAuth 2.1", actual)
+        if "again" in facts:
+            expected, again = "a code that was not used", facts["again"]
+            yield Seen("client-auth-code-once", not again, n, expected, "a code for a second time")
+
+
 @ambient("client-auth-pkce-support", "client-auth-resource-match", "client-auth-issuer-match")
 def refuses_unfit_metadata(record: Record) -> Iterator[Seen]:
     """Metadata of another server or issuer, or without PKCE, is not used."""
@@ -405,20 +421,28 @@ def checks_the_authorization_response(record: Record) -> Iterator[Seen]:
             yield Seen(clause, passed, at, expected, "the code in a token request")
 
 
+def _redirect(n: int, url: str, *, strange: bool = False) -> Seen:
+    """Judge a redirect URI, which is strange if the client registered others."""
+    parts = _split(url)
+    local = parts.hostname == "localhost" or is_loopback(parts.hostname or "")
+    secure = parts.scheme == "https" or (parts.scheme == "http" and local)
+    own = Breach.WARN if parts.scheme != "http" and not strange else None
+    actual = f"{parts.scheme}://{parts.netloc}{', unregistered' if strange else ''}"
+    passed = secure and not strange
+    return Seen("client-auth-redirect-uri", passed, n, REDIRECT, actual, mild=own)
+
+
 @ambient("client-auth-redirect-uri", "client-auth-application-type")
 def registers_itself(record: Record) -> Iterator[Seen]:
     """The redirect URI is registered and ours or secure; the registration has a type."""
     for n, _, facts in authorization.facts(record, "authorize"):
-        parts = _split(facts.get("redirect_uri", ""))
         strange = facts["known"] and not facts["registered"]
-        local = parts.hostname == "localhost" or is_loopback(parts.hostname or "")
-        secure = parts.scheme == "https" or (parts.scheme == "http" and local)
-        own = Breach.WARN if parts.scheme != "http" and not strange else None
-        actual = f"{parts.scheme}://{parts.netloc}{', unregistered' if strange else ''}"
-        expected = "a registered redirect_uri with https, or on localhost"
-        passed = secure and not strange
-        yield Seen("client-auth-redirect-uri", passed, n, expected, actual, mild=own)
+        yield _redirect(n, facts.get("redirect_uri", ""), strange=strange)
     for n, _, facts in authorization.facts(record, "register"):
+        urls = facts.get("redirect_uris", ())
+        yield from (_redirect(n, str(url)) for url in urls)
+        if not urls and facts.get("redirects"):
+            yield Seen("client-auth-redirect-uri", False, n, REDIRECT, "a registration with none")
         kind = facts["application_type"]
         passed = kind in ("native", "web")
         yield Seen("client-auth-application-type", passed, n, "native or web", brief(kind))
@@ -426,14 +450,15 @@ def registers_itself(record: Record) -> Iterator[Seen]:
 
 @ambient("client-auth-client-id", "client-auth-registration")
 def has_a_client_id_of_the_issuer(record: Record) -> Iterator[Seen]:
-    """The client_id of an authorization request is registered, or the URL of its metadata."""
+    """The client_id is registered, or the URL of its metadata, also where a code is redeemed."""
     stranger = authorization.asked(record).get("stranger")
-    for n, _, facts in authorization.facts(record, "authorize"):
+    for n, place, facts in authorization.facts(record, "authorize", "token"):
         # client-auth-credentials-bound is about a second issuer
-        if not (facts.get("issuer") or stranger):
+        by_code = place == "authorize" or facts.get("grant_type") == "authorization_code"
+        if by_code and not (facts.get("issuer") or stranger):
             own = facts.get("client_id")
             is_document = record.revision >= "2025-11-25" and str(own).startswith("https://")
-            actual = f"client_id {brief(own, 60)}, which the issuer never gave"
+            actual = f"{place} with client_id {brief(own, 60)}, which the issuer never gave"
             for clause in ("client-auth-client-id", "client-auth-registration"):
                 passed = facts["known"] or is_document
                 yield Seen(clause, passed, n, "the client_id of a registration", actual)
@@ -442,8 +467,15 @@ def has_a_client_id_of_the_issuer(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-token-header", "client-auth-foreign-token")
 def sends_its_token_with_each_request(record: Record) -> Iterator[Seen]:
     """Each request has the token of our issuer, from the first one that has it."""
-    has = False
-    for n, _, facts in authorization.facts(record, "request"):
+    has, requests = False, authorization.facts(record, "request")
+    issued = [n for n, _, facts in authorization.facts(record, "token") if facts.get("issued")]
+    with_token = [n for n, _, facts in requests if facts["token"] in SHOWN]
+    if issued and not with_token and authorization.has_ended(record):
+        for n, _, facts in requests:
+            if n > issued[0]:
+                actual = f"{facts['request']} without it, and no request with it"
+                yield Seen("client-auth-token-header", False, n, "the token that it got", actual)
+    for n, _, facts in requests:
         shown = facts["token"]
         if shown == "none":
             has &= not facts["request"].endswith(OPENINGS)

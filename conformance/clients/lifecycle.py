@@ -183,6 +183,8 @@ def does_not_fall_back_from_a_modern_server(record: Record) -> Iterator[Seen]:
     for one in asked:
         if one.method == "server/discover" and clients.result(record, one):
             later = [a.line for a in asked if a.method == "initialize" and a.line > one.line]
+            fell = clients.event(record, Happened.FELL_BACK)  # over HTTP a session is apart
+            later += [fell.n] if fell and fell.n > one.line else []
             at, actual = (later or [one.line])[0], "initialize after the result of server/discover"
             yield Seen("client-era-kept", not later, at, "requests of 2026-07-28", actual)
             return

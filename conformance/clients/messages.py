@@ -27,7 +27,7 @@ from mcp_touchstone.suite import (
     type_name,
 )
 
-ONLY = "one JSON-RPC message on each line"
+ONLY = "one JSON-RPC message on each line, or in each POST"
 OF_SERVERS = frozenset({"elicitation/create", "roots/list", "sampling/createMessage"}).union(
     f"notifications/{name}"
     for name in (
@@ -63,7 +63,7 @@ def _purity(entry: Entry, faults: frozenset[Fault]) -> Iterator[Seen]:
         yield Seen(clause, False, entry.n, ONLY, "a blank line", mild=Breach.WARN)
     elif Fault.NOT_JSON in faults:
         if Fault.UNTERMINATED not in faults:  # else it was cut off by the end of the client
-            actual = f"a line that is not JSON: {brief(entry.text.strip(), 60)}"
+            actual = f"text that is not JSON: {brief(entry.text.strip(), 60)}"
             yield Seen(clause, False, entry.n, ONLY, actual)
     elif odd := faults & {Fault.BYTE_ORDER_MARK, Fault.CONSTANT, Fault.DUPLICATE_KEY}:
         yield Seen(clause, False, entry.n, "strict JSON (RFC 8259)", "; ".join(sorted(odd)))

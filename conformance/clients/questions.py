@@ -157,18 +157,24 @@ class Questions(parts.Part):
         self.later(PATIENCE, end)
 
 
+def _pipe(record: Record, n: int) -> object:
+    """Return the response in which a line of ours came; None on stdio, which has one pipe."""
+    origin = clients.peer(record)[n].origin
+    return origin and origin.exchange
+
+
 @ambient("client-ping-answered")
 def answers_pings(record: Record) -> Iterator[Seen]:
     """A ping of the server gets an empty result.
 
-    Silence counts if the client answered a later request, or read a later answer and ended.
+    Silence counts if the client answered a later request, or read a later answer and ended. Over
+    HTTP that answer came in the same stream.
     """
     clause, expected = "client-ping-answered", "an empty result"
     asked = record.transcript.session.asked
     last = max((one.line for one in asked if one.answers), default=0)
     own = filter(None, (clients.answer(record, one) for one in clients.requests(record)))
-    one_pipe = not record.transcript.exchanges and clients.event(record, Happened.ENDED)
-    read = max((found[0].n for found in own), default=0) if one_pipe else 0
+    read = [found[0].n for found in own] if clients.event(record, Happened.ENDED) else []
     for one in (one for one in asked if one.method == "ping"):
         found = record.transcript.answer_to(one.line)
         if found is not None:
@@ -179,7 +185,7 @@ def answers_pings(record: Record) -> Iterator[Seen]:
             yield Seen(clause, passed, found[0].n, expected, brief(found[1].value), mild=mild)
         elif one.line < last:
             yield Seen(clause, False, one.line, expected, "none, but a later request got an answer")
-        elif one.line < read:
+        elif any(one.line < n and _pipe(record, one.line) is _pipe(record, n) for n in read):
             actual = "none, and the client went on to its end"
             yield Seen(clause, False, one.line, expected, actual, mild=Breach.WARN)
 

@@ -6,12 +6,16 @@ Each is used as its guide says: an agent would do the same, and a model would ch
 import asyncio
 import json
 import os
+import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+# Some open a browser to log in, and only then listen for the answer.
+os.environ["BROWSER"] = "sh -c 'sleep 1; exec curl -sLo /dev/null \"$0\"' %s &"
 
 CONTEXT: dict[str, Any] = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])
 
@@ -73,7 +77,8 @@ async def mcp_use(server: list[str]) -> AsyncIterator[Acts]:
 
     about: dict[str, Any] = {"command": server[0], "args": server[1:], "env": dict(os.environ)}
     if is_url(server):
-        about = {"url": server[0]}
+        known = {name: CONTEXT[name] for name in ("client_id", "client_secret") if name in CONTEXT}
+        about = {"url": server[0], "auth": {**known, "callback_port": free_port()}}
     client = MCPClient(
         {"mcpServers": {"ours": about}},
         sampling_callback=sample,
@@ -157,6 +162,7 @@ async def fast_agent(server: list[str]) -> AsyncIterator[Acts]:
     about: dict[str, Any] = {"command": server[0], "args": server[1:], "env": dict(os.environ)}
     if is_url(server):
         about = {"transport": "http", "url": server[0]}
+        about["auth"] = {"persist": "memory", "redirect_port": free_port()}
     config = Settings(mcp=MCPSettings(servers={"ours": MCPServerSettings(name="ours", **about)}))
     context = Context(config=config, server_registry=ServerRegistry(config))
     installed = Path(tempfile.mkdtemp())
@@ -200,6 +206,13 @@ FRAMEWORKS: dict[str, Callable[[list[str]], AbstractAsyncContextManager[Acts]]] 
     "pydantic-ai": pydantic_ai,
     "fast-agent-mcp": fast_agent,
 }
+
+
+def free_port() -> int:
+    """Return a port at which a framework can wait for the answer to an authorization request."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 def is_url(server: list[str]) -> bool:

@@ -14,13 +14,22 @@ from mcp_touchstone.wire.http_headers import mark_fault
 from tests.cases import cases
 from tests.mutants.clients.client import Json, Mutant, Out
 from tests.mutants.clients.http_client import (
+    BACK,
+    EMPTY,
     EXPIRED,
     FAULTS,
     FURTHER,
+    INSECURE,
     ONE_FORM,
     OTHER_METHOD,
     PORT_ONLY,
+    SILENT,
     SLASH,
+    SPLIT,
+    TOKEN_ID,
+    TWO_IN_ONE,
+    UNREGISTERED,
+    UNSHOWN,
 )
 from tests.mutants.clients.judged import outcomes, over_http
 from tests.mutants.clients.rows import (
@@ -115,6 +124,43 @@ def test_a_client_that_shows_itself_almost_as_it_should_gets_a_warning(
 
     assert broken(found) == {clause}
     assert found[clause] is Outcome.WARN
+
+
+@cases(
+    (UNSHOWN, "client-auth-token-header"),
+    (UNREGISTERED, "client-auth-redirect-uri"),
+    (INSECURE, "client-auth-redirect-uri"),
+)
+def test_a_client_breaks_a_rule_of_tokens_in_another_way(
+    tmp_path: Path, fault: str, clause: str
+) -> None:
+    found = over_http(fault, "auth", tmp_path)
+
+    assert broken(found) == {clause}
+    assert found[clause] is Outcome.FAIL
+
+
+@cases((TWO_IN_ONE, {"client-only-messages"}), (EMPTY, {"client-http-post"}), (SPLIT, set()))
+def test_each_post_has_one_message_and_a_header_may_have_two_lines(
+    tmp_path: Path, fault: str, clauses: set[str]
+) -> None:
+    assert broken(over_http(fault, "tools_call", tmp_path)) == clauses
+
+
+@cases((BACK, "auth", "client-era-kept"), (SILENT, "streams", "client-ping-answered"))
+def test_a_rule_of_both_transports_is_judged_over_http(
+    tmp_path: Path, fault: str, scenario: str, clause: str
+) -> None:
+    found = over_http(fault, scenario, tmp_path)
+
+    assert broken(found) == {clause}
+    assert found[clause] is Outcome.WARN
+
+
+def test_a_client_redeems_a_code_by_the_client_id_that_asked_for_it(tmp_path: Path) -> None:
+    found = over_http(TOKEN_ID, "auth", tmp_path)
+
+    assert broken(found) == {"client-auth-client-id", "client-auth-registration"} & found.keys()
 
 
 def test_a_client_that_reads_one_form_of_events_only_fails(tmp_path: Path) -> None:
@@ -249,8 +295,9 @@ def test_the_good_client_meets_each_rule(tmp_path: Path) -> None:
         met |= {clause for clause, one in found.items() if one is Outcome.PASS}
 
     never = {clause.id for clause in load(CLIENTS).catalogue} - met - set(FAULTS)
-    # The good client reports no progress, undeclared modes and versions only as a mutant.
+    # The good client reports no progress, undeclared modes, versions and traces only as a mutant.
     assert never == {
+        "client-trace-context",
         "client-elicitation-mode",
         "client-progress-known",
         "client-progress-increases",

@@ -244,6 +244,20 @@ def test_authorization_is_judged_with_the_session_that_a_client_falls_back_to(
     assert [row.side for row in part.rows] == [Side.CLIENT, Side.CLIENT]
 
 
+def test_a_question_for_the_eras_is_judged_although_it_names_no_revision(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "1.jsonl", {}, {})
+    refused = {"code": -32602, "message": "_meta lacks a member"}
+    recorder.take(Side.CLIENT, _line({"id": 1, "method": "server/discover", "params": {}}))
+    recorder.take(Side.SERVER, _line({"id": 1, "error": refused}))
+    recorder.take(Side.CLIENT, _line(OPENING[0]))
+    recorder.close()
+
+    run = judge(recording.read_all(tmp_path), CLIENT, Choice(), ("client",))
+
+    found = {v.clause.id for v in run.verdicts if v.outcome.name == "FAIL"}
+    assert {"client-meta-version", "client-meta-capabilities"} <= found
+
+
 @cases(
     ([], "2026-07-28", "fail"),
     (["2025-11-25"], "2025-11-25", "warn"),

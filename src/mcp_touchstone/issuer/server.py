@@ -10,8 +10,9 @@ import json
 import re
 import secrets
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote_plus, urlencode, urlsplit
 
@@ -33,7 +34,7 @@ from mcp_touchstone.issuer.proofs import ALGORITHMS, SCHEME, Proofs
 
 MOST_BODY: Final = 1 << 16
 KEPT: Final = 100
-"""Greatest number of authorization codes, and of clients, in memory."""
+"""Greatest number of authorization codes, of used ones, and of clients, in memory."""
 
 ASKED: Final = 5000
 LONGEST: Final = 4096
@@ -62,6 +63,11 @@ PLAIN: Final = ("client_id", "grant_type", "redirect_uri", "resource", "scope")
 
 SECRETS: Final = ("client_assertion", "client_secret", "code", "code_verifier", "refresh_token")
 """Parameters of token requests of which only the names are noted."""
+
+REPEATED: Final = frozenset({"audience", "resource"})
+"""Parameters that a request may have twice (RFC 8707, section 2, and RFC 8693, section 2.1)."""
+
+FORM: Final = "application/x-www-form-urlencoded"
 
 BASIC, POST, JWT = "client_secret_basic", "client_secret_post", "private_key_jwt"
 PUBLIC: Final = "none"
@@ -120,6 +126,7 @@ class Issuer:
         introspected: token about which a server asked -> whether it was called active.
         upstream: requests to the upstream service: its path, and the tokens of ours in it.
         codes, refreshes: code or refresh token -> the request that it is for.
+        spent: the codes that were redeemed.
         clients: client id -> its registration.
         keys: client id -> the key of its assertions.
         provider: the identity provider whose assertions it takes.
@@ -150,6 +157,7 @@ class Issuer:
         self.introspected: dict[str, bool] = {}
         self.upstream: list[tuple[str, frozenset[str]]] = []
         self.codes: dict[str, dict[str, str]] = {}
+        self.spent: set[str] = set()
         self.refreshes: dict[str, dict[str, str]] = {}
         self.clients: dict[str, dict[str, Any]] = {}
         self.keys: dict[str, Any] = {}
@@ -260,7 +268,13 @@ class _Handler(Responses):
         elif path.startswith(UPSTREAM):
             self._upstream(b"")
         elif path == "/authorize":
-            self._authorize({k: v[0] for k, v in parse_qs(urlsplit(self.path).query).items()})
+            asked_for = parse_qs(urlsplit(self.path).query)
+            known = {*SECRETS, "access_token"} & asked_for.keys()
+            self._misused("authorize", f"{min(known)} in the URL" if known else "", asked_for)
+            self._authorize({k: v[0] for k, v in asked_for.items()})
+        elif path == "/token":
+            self._misused("token", "a GET")
+            self._json({"error": "invalid_request"}, 405)
         else:
             self._json({"error": "not_found"}, 404)
 
@@ -276,8 +290,10 @@ class _Handler(Responses):
         if path.startswith(UPSTREAM):
             self._upstream(body)
             return
-        form = {k: v[0] for k, v in parse_qs(body.decode("utf-8", "replace")).items()}
+        sent = parse_qs(body.decode("utf-8", "replace"))
+        form = {k: v[0] for k, v in sent.items()}
         if path == "/token":
+            self._misused("token", self._form_fault(form), sent)
             basic = self._basic()
             shown = {BASIC: basic, POST: "client_secret" in form, JWT: "client_assertion" in form}
             methods = [name for name, is_used in shown.items() if is_used] or [PUBLIC]
@@ -310,6 +326,25 @@ class _Handler(Responses):
     def _hear(self, place: str, asked: Mapping[str, str], **more: Any) -> None:
         plain = {k: asked[k][:LONGEST_SHOWN] for k in PLAIN if k in asked}
         self.issuer.hear(place, {**plain, **more, **self._bearer()})
+
+    def _form_fault(self, form: Mapping[str, str]) -> str:
+        """Return what is wrong with the form of a token request; empty if nothing."""
+        kind = (value_of(self.headers, "Content-Type") or FORM).partition(";")[0].strip()
+        if urlsplit(self.path).query:
+            return "parameters in the URL"
+        if kind.lower() != FORM:
+            return f"a body that is {kind[:LONGEST_SHOWN]}"
+        wrong = {"": "no grant_type", "password": "the password of a user"}
+        return wrong.get(form.get("grant_type", ""), "")
+
+    def _misused(
+        self, at: str, fault: str, sent: Mapping[str, Sequence[str]] = MappingProxyType({})
+    ) -> None:
+        """Note how a request passes its parameters against OAuth 2.1, sections 2.4 and 3."""
+        twice = [name for name, values in sent.items() if values[1:] and name not in REPEATED]
+        fault = fault or (f"{twice[0][:LONGEST_SHOWN]} twice" if twice else "")
+        if fault:
+            self.issuer.hear("parameters", {"at": at, "fault": fault})
 
     def _bearer(self) -> dict[str, bool]:
         """Return whether a request has an access token of ours in its header."""
@@ -346,15 +381,14 @@ class _Handler(Responses):
             wanted = json.loads(body)
         except (ValueError, RecursionError):
             wanted = None
-        urls = wanted.get("redirect_uris") if isinstance(wanted, dict) else None
-        if not isinstance(urls, list) or len(self.issuer.clients) >= KEPT:
+        if not isinstance(wanted, dict) or len(self.issuer.clients) >= KEPT:
             self._json({"error": "invalid_client_metadata"}, 400)
             return
-        if not urls or not all(map(_may_be_sent_to, urls)):
-            self._json({"error": "invalid_redirect_uri"}, 400)
-            return
+        given = wanted.get("redirect_uris")
+        urls = given if isinstance(given, list) else []
+        fits = bool(urls) and all(map(_may_be_sent_to, urls))
         known, offered = {}, "registration_endpoint" in self.issuer.metadata
-        if offered:
+        if offered and fits:
             known["client_id"] = secrets.token_urlsafe(12)
         supported = self.issuer.metadata["token_endpoint_auth_methods_supported"]
         method = wanted.get("token_endpoint_auth_method", BASIC)
@@ -364,13 +398,17 @@ class _Handler(Responses):
             "register",
             known,
             application_type=wanted.get("application_type"),
-            redirect_uris=[url[:LONGEST_SHOWN] for url in urls[:MOST_SHOWN]],
+            redirect_uris=[str(url)[:LONGEST_SHOWN] for url in urls[:MOST_SHOWN]],
             method=method,
             offered=offered,
             refreshes=isinstance(grants, list) and "refresh_token" in grants,
+            redirects=not isinstance(grants, list) or "authorization_code" in grants,
         )
         if not offered:
             self._json({"error": "not_found"}, 404)
+            return
+        if not fits:
+            self._json({"error": "invalid_redirect_uri"}, 400)
             return
         if method != PUBLIC:
             known["client_secret"] = secrets.token_urlsafe(24)
@@ -384,8 +422,10 @@ class _Handler(Responses):
         client = self.issuer.clients.get(own, {})
         if own.startswith("https://") and self.issuer.metadata.get(DOCUMENTS):
             client = {"redirect_uris": None}  # nobody fetches the document: it may be anywhere
-        back = asked.get("redirect_uri", "")
         allowed = client.get("redirect_uris", ())
+        if allowed is not None and len(allowed) == 1:  # it need not be named then
+            asked.setdefault("redirect_uri", allowed[0])
+        back = asked.get("redirect_uri", "")
         fits = _may_be_sent_to(back) if allowed is None else back in allowed
         challenge = re.fullmatch(r"[\w-]{43}", asked.get("code_challenge", ""), re.ASCII)
         self._hear(
@@ -457,11 +497,16 @@ class _Handler(Responses):
         asked = self.issuer.codes.pop(form.get("code", ""), None)
         digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-        shown = {**form, "code_challenge": challenge}
+        named = {"redirect_uri": asked.get("redirect_uri", "")} if asked else {}
+        shown = {**named, **form, "code_challenge": challenge}  # OAuth 2.1 has no redirect_uri here
         verified = asked and asked.get("code_challenge") == challenge
-        self._hear("token", form, **noted, code=asked is not None, verified=bool(verified))
         same = ("client_id", "redirect_uri", "code_challenge")
         fits = asked is not None and all(asked.get(name) == shown.get(name) for name in same)
+        again = asked is None and form.get("code") in self.issuer.spent
+        if asked is not None and len(self.issuer.spent) < KEPT:
+            self.issuer.spent.add(form["code"])
+        about = {"code": asked is not None, "verified": bool(verified), "again": again}
+        self._hear("token", form, **noted, **about, issued=fits)
         return asked if fits else None
 
     def _by_refresh_token(
@@ -469,15 +514,15 @@ class _Handler(Responses):
     ) -> dict[str, str] | None:
         """Return the authorization request that a refresh token is for."""
         asked = self.issuer.refreshes.pop(form.get("refresh_token", ""), None)
-        self._hear("token", form, **noted, refresh_token=asked is not None)
         fits = asked is not None and asked.get("client_id") == form.get("client_id")
+        self._hear("token", form, **noted, refresh_token=asked is not None, issued=fits)
         return asked if fits else None
 
     def _by_credentials(self, form: dict[str, str], noted: dict[str, Any]) -> dict[str, str] | None:
         """Return a request by client credentials."""
         fault = self._assertion_fault(form) if "client_assertion" in form else ""
         about = {"assertion": fault} if "client_assertion" in form else {}
-        self._hear("token", form, **noted, **about)
+        self._hear("token", form, **noted, **about, issued=not fault)
         return None if fault else form
 
     def _by_assertion(self, form: dict[str, str], noted: dict[str, Any]) -> dict[str, str] | None:

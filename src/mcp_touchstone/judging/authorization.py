@@ -23,15 +23,15 @@ KINDS: Final = {
     **dict.fromkeys(
         ("bearer", "code", "defaults", "documents", "foreign", "known", "offered"), bool
     ),
-    **dict.fromkeys(("refreshes", "registered", "state", "stranger"), bool),
+    **dict.fromkeys(("redirects", "refreshes", "registered", "state", "stranger"), bool),
     **dict.fromkeys(("metadata", "methods", "places", "redirect_uris", "response"), list),
     **dict.fromkeys(("scopes", "sent"), list),
     **dict.fromkeys(("assertion", "audience", "grant", "grant_type"), str),
     **dict.fromkeys(("requested_token_type", "subject_token_type"), str),
     **dict.fromkeys(("checked", "faults"), list),
-    **dict.fromkeys(("at", "error", "nonce", "workload"), str),
+    **dict.fromkeys(("at", "error", "fault", "nonce", "workload"), str),
+    **dict.fromkeys(("again", "issued", "verified"), bool),
     "status": int,
-    "verified": bool,
 }
 TEXTS: Final = (
     *("checked", "faults", "metadata", "methods", "places", "response", "scopes", "sent"),
@@ -45,6 +45,7 @@ REQUIRED: Final = {
     "register": ("application_type",),
     "authorize": ("known", "registered", "state", "challenge"),
     "token": ("known",),
+    "parameters": ("at", "fault"),
     "exchange": ("known", "requested_token_type", "subject_token_type"),
     "request": ("request", "token"),
     "proof": ("at", "checked", "faults", "nonce", "error"),

@@ -328,9 +328,10 @@ class Recording:
 
     @property
     def fallback(self) -> "Recording | None":
-        """The part up to the first ``initialize``, if a client named 2026-07-28 before it.
+        """The part up to the first ``initialize``, if a client spoke 2026-07-28 before it.
 
-        Without authorization, which belongs to the session that begins.
+        It named it, or asked ``server/discover``. Without authorization, which belongs to the
+        session that begins.
         """
         named = False
         for position, row in enumerate(self.rows):
@@ -340,7 +341,8 @@ class Recording:
                 rows = [one for one in rows if one.happened is not Happened.AUTHORIZATION]
                 return replace(self, rows=rows) if named else None
             version = value_in(message, "params", "_meta", META + "protocolVersion")
-            named = named or is_modern(str(version))
+            asks = value_in(message, "method") == "server/discover"
+            named = named or asks or is_modern(str(version))
         return None
 
     @property

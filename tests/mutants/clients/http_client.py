@@ -111,6 +111,8 @@ LOGIN_FAULTS: Final = {
     "client-auth-resource": "auth-discovery",
     "client-auth-pkce": "auth",
     "client-auth-response-type": "auth",
+    "client-auth-parameters": "auth",
+    "client-auth-code-once": "auth",
     "client-auth-pkce-support": "auth-no-pkce",
     "client-auth-resource-match": "auth-resource",
     "client-auth-issuer-match": "auth-issuer",
@@ -194,6 +196,21 @@ OTHER_METHOD: Final = "other-method"
 
 ONE_FORM: Final = "one-form"
 """A fault that only a stream of events in another form shows."""
+
+UNSHOWN: Final = "unshown"
+"""A fault that only a client with a token shows: no request has it in the right header."""
+
+UNREGISTERED, INSECURE, TOKEN_ID = "no-redirect", "insecure-redirect", "token-id"
+"""Further faults in a registration, and in the client id of a token request."""
+
+TWO_IN_ONE, EMPTY, SPLIT = "two-in-one", "empty-post", "split-accept"
+"""Bodies that are no message, and a header in two lines, which breaks no rule."""
+
+BACK: Final = "falls-back"
+"""A client that begins a session with a server that answered server/discover."""
+
+SILENT: Final = "silent"
+"""A client that answers no ping."""
 
 PORT_ONLY: Final = "issuers-by-port"
 """A fault that only an issuer with another host name and the same port shows."""
@@ -284,6 +301,8 @@ class Login:
             return {}
         if not self._token:
             return {}
+        if self._fault == UNSHOWN:
+            return {"Authorization": self._token}
         if self._proofs is None:
             return {"Authorization": f"Bearer {self._token}"}
         scheme = "Bearer" if self._fault == "client-dpop-scheme" else "DPoP"
@@ -295,6 +314,8 @@ class Login:
         """Get a token after a refusal; return whether the request is to be sent again."""
         if self._proofs and self._token and "error=" in challenge:
             return self._proofs.takes(self._server, nonce)
+        if self._fault == UNSHOWN and self._token:
+            return False
         said = dict(re.findall(r'(\w+)="([^"]*)"', challenge))
         self._tries += status == http.client.FORBIDDEN
         most = 6 if self._fault == "retries" else 2
@@ -450,6 +471,10 @@ class Login:
 
     def _register(self, found: Json, issuer: str, back: str) -> str:
         about: Json = {"redirect_uris": [back], "application_type": "native"}
+        if self._fault == UNREGISTERED:
+            del about["redirect_uris"]
+        if self._fault == INSECURE:
+            about["redirect_uris"].append("http://elsewhere.invalid/")
         if self._fault == "application-type":
             del about["application_type"]
         if self._fault == "application-type-fits":
@@ -471,7 +496,11 @@ class Login:
     def _redeem(self, found: Json, form: Json) -> str:
         if self._fault != "resource":
             form["resource"] = self._server
+        if self._fault == TOKEN_ID:
+            form["client_id"] = "mine"
         more, place = self._shown(found, form), found["token_endpoint"]
+        if self._fault == "parameters":
+            place += f"?{urlencode(form)}"
         if self._proofs and self._fault != "client-dpop-token-request":
             more |= self._proofs.headers("POST", place)
         status, body, nonce = self._call("POST", place, urlencode(form).encode(), more)
@@ -479,6 +508,8 @@ class Login:
             return self._redeem(found, form)
         if status != http.client.OK:
             raise GivenUpError
+        if self._fault == "code-once":
+            self._call("POST", place, urlencode(form).encode())
         answer = json.loads(body)
         if "refresh_token" in answer:
             own = self._named(found.get("issuer", ""))
@@ -552,6 +583,7 @@ class Client:
         self._reruns = fault == "client-call-not-repeated"
         self._single = fault == "client-http-streams"
         self._one_form = fault == ONE_FORM
+        self._shape = fault
         self._lax = fault == "client-http-invalid-tool"
         self._retry = 0
         self._tools: list[str] = []
@@ -596,6 +628,8 @@ class Client:
     def _open(self) -> None:
         if self._modern:
             self._ask("server/discover", {})
+            self._modern = self._shape != BACK
+        if self._modern:
             return
         self._session = {}
         params = {"protocolVersion": self._version, "capabilities": {}, "clientInfo": INFO}
@@ -700,7 +734,7 @@ class Client:
     def _read(self, text: str) -> None:
         """Keep the valid tools of a list, and answer a ping."""
         message = json.loads(text or "{}")
-        if message.get("method") == "ping":
+        if message.get("method") == "ping" and self._shape != SILENT:
             self._post({"id": message["id"], "result": {}})
         names = [one["name"] for one in message.get("result", {}).get("tools", ())]
         self._tools += [one for one in names if self._lax or not one.startswith("bad_")]
@@ -712,8 +746,17 @@ class Client:
         connection = http.client.HTTPConnection(self._url.netloc, timeout=20)
         message = changed.message
         body = json.dumps(self._batched(message)).encode() if message else None
-        kind = {"Content-Type": "application/json"} if body else {}
-        connection.request(changed.verb, changed.target, body, {**kind, **changed.headers})
+        headers: Any = http.client.HTTPMessage()  # a name may come twice in it
+        for name, value in changed.headers.items():
+            for line in value.split(", ") if self._shape == SPLIT else [value]:
+                headers[name] = line
+        if self._shape == EMPTY and request.method == "tools/list":
+            connection.request(changed.verb, changed.target, b"", headers)
+            connection.getresponse().read()
+        if body:
+            headers["Content-Type"] = "application/json"
+            body += b"{}" if self._shape == TWO_IN_ONE and request.method == "tools/list" else b""
+        connection.request(changed.verb, changed.target, body, headers)
         return connection
 
     def _batched(self, message: Mapping[str, Any]) -> object:

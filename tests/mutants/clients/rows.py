@@ -21,6 +21,11 @@ def with_params(**more: Any) -> Callable[[Json], Out]:
     return lambda message: {**message, "params": {**message.get("params", {}), **more}}
 
 
+def with_meta(**more: Any) -> Callable[[Json], Out]:
+    """Add keys to ``_meta``."""
+    return lambda m: with_params(_meta={**m["params"].get("_meta", {}), **more})(m)
+
+
 def beside(*others: Json | bytes) -> Callable[[Json], Out]:
     """Write other messages behind a message."""
     return lambda message: [message, *others]
@@ -307,6 +312,11 @@ MUTANTS: Final = [
         answers={**ANSWERS, "url": {"action": "decline"}},
     ),
     Mutant("client-meta-keys", change=at("tools/list", with_params(_meta={"a b/": 1}))),
+    Mutant(
+        "client-trace-context",
+        "stateless",
+        change=at("tools/list", with_meta(traceparent=f"00-{'0' * 32}-{'1' * 16}-01")),
+    ),
     Mutant("client-extension-ids", "stateless", can={**CAN, "extensions": {"mine": {}}}),
     Mutant(
         "client-further-members", "content", fails=lambda m: "x-touchstone" in m.get("result", {})
