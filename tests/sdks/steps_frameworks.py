@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 import tempfile
+import webbrowser
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -155,7 +156,7 @@ async def fast_agent(server: list[str]) -> AsyncIterator[Acts]:
     """Use fast-agent-mcp, which installs skills."""
     from fast_agent.config import MCPServerSettings, MCPSettings, Settings  # noqa: PLC0415
     from fast_agent.context import Context  # noqa: PLC0415
-    from fast_agent.mcp.mcp_aggregator import MCPAggregator  # noqa: PLC0415
+    from fast_agent.mcp.mcp_aggregator import MCPAggregator, MCPAttachOptions  # noqa: PLC0415
     from fast_agent.mcp_server_registry import ServerRegistry  # noqa: PLC0415
     from fast_agent.skills import mcp_registry as skills  # noqa: PLC0415
 
@@ -166,7 +167,14 @@ async def fast_agent(server: list[str]) -> AsyncIterator[Acts]:
     config = Settings(mcp=MCPSettings(servers={"ours": MCPServerSettings(name="ours", **about)}))
     context = Context(config=config, server_registry=ServerRegistry(config))
     installed = Path(tempfile.mkdtemp())
-    async with MCPAggregator(["ours"], context=context, name="steps") as client:
+
+    async def heard(event: Any) -> None:
+        if event.event_type == "authorization_url":
+            webbrowser.open(event.url)
+
+    options = MCPAttachOptions(startup_timeout_seconds=60, oauth_event_handler=heard)
+    async with MCPAggregator([], context=context, name="steps") as client:
+        await client.attach_server(server_name="ours", options=options)
 
         async def listed() -> list[Any]:
             return [
