@@ -457,7 +457,8 @@ def has_a_client_id_of_the_issuer(record: Record) -> Iterator[Seen]:
         by_code = place == "authorize" or facts.get("grant_type") == "authorization_code"
         if by_code and not (facts.get("issuer") or stranger):
             own = facts.get("client_id")
-            is_document = record.revision >= "2025-11-25" and str(own).startswith("https://")
+            has_documents = record.revision >= "2025-11-25" or place == "token"  # seen before
+            is_document = has_documents and str(own).startswith("https://")
             actual = f"{place} with client_id {brief(own, 60)}, which the issuer never gave"
             for clause in ("client-auth-client-id", "client-auth-registration"):
                 passed = facts["known"] or is_document
