@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcp_touchstone.gateway.suite import (
+    SOON,
     ExchangeTalk,
     Seen,
     ambient,
@@ -14,17 +15,20 @@ from mcp_touchstone.gateway.suite import (
     id_key,
     list_in,
     object_in,
+    rich_upstream,
     upstream,
     value_in,
 )
 
 SAME: Final = "same"
 OPEN: Final = 7778
+ASKED: Final = "asked"
 """Ids that both clients use."""
 
 ANSWERED: Final = {"of": (900, 500), "to": (500, 900)}
 """Calls of both clients at a time -> the milliseconds until each is answered."""
 
+QUESTION: Final = "sampling/createMessage"
 TOKEN: Final = "same"  # noqa: S105
 SIZES: Final = (1023, 4095, 8191, 16383, 65535)
 """Bytes before a character of three bytes, which so straddles a power of two."""
@@ -36,12 +40,19 @@ PATIENCE: Final = 30.0
 """Seconds for the answer to such a call, and for a page of a long list."""
 
 
-@exchange("clients")
+class Shared(rich_upstream.Rich):
+    """Our server with all it has, and a list of two pages."""
+
+    pages = upstream.Upstream.pages
+
+
+@exchange("clients", Shared)
 def talks_as_two_clients(talk: ExchangeTalk) -> None:
-    """Call in two clients at a time, with equal ids and tokens."""
+    """Call in two clients at a time, with equal ids and tokens, questions and tasks."""
     if not talk.shares:
         return
     other = talk.another()
+    _answer_questions(talk, (0, other))
     for name, times in ANSWERED.items():
         sent = [
             talk.begin("later", TOKEN, n, f"{SAME}-{name}", mark=f"{name}-{n}", after=after)
@@ -54,6 +65,8 @@ def talks_as_two_clients(talk: ExchangeTalk) -> None:
     talk.take("kept", kept)
     for client in (0, other):
         talk.pages(f"tools-{client}", "tools/list", "tools", client)
+    if talk.first.transcript.revision == rich_upstream.WITH_TASKS:
+        _run_tasks(talk, (0, other))
     talk.call("log-0", "log", 0, mark="of-0")
     if not talk.modern:
         talk.ask("subscribe-0", "resources/subscribe", {"uri": talk.expected.uri(upstream.WATCHED)})
@@ -62,6 +75,36 @@ def talks_as_two_clients(talk: ExchangeTalk) -> None:
         talk.question("sampling", 0)
     talk.settle(0)
     talk.settle(other)
+
+
+def _answer_questions(talk: ExchangeTalk, clients: tuple[int, int]) -> None:
+    """Let our server ask both at a time; each answers with its own text."""
+    params = {n: talk.params("ask", what="withdrawn", mark=f"ask-{n}") for n in clients}
+    said = {n: {**upstream.DATA["said"], "model": f"model-{n}"} for n in clients}
+    lines = {n: talk.send("tools/call", params[n], n, id=ASKED) for n in clients}
+    if talk.modern:
+        steps = {n: talk.take(f"asked-{n}", lines[n], n) for n in clients}
+        for n, step in steps.items():
+            answers = dict.fromkeys(object_in(step.result, "inputRequests"), said[n])
+            more = {"inputResponses": answers, "requestState": step.result.get("requestState")}
+            lines[n] = talk.send("tools/call", {**params[n], **more}, n)
+    else:
+        asked = {n: talk.asked(QUESTION, lines[n], n) for n in clients}
+        for n, one in asked.items():
+            if one is not None:
+                talk.connections[n].say({"jsonrpc": "2.0", "id": one["id"], "result": said[n]})
+    for n in clients:
+        talk.take(f"ask-{n}", lines[n], n, SOON)
+
+
+def _run_tasks(talk: ExchangeTalk, clients: tuple[int, int]) -> None:
+    """Make a task for each, and ask for its result: our server has one id for both."""
+    for n in clients:
+        params = {**talk.params("later", mark=f"task-{n}"), "task": {"ttl": 61_000}}
+        talk.ask(f"made-{n}", "tools/call", params, n)
+    for n in clients:
+        if task := object_in(talk.steps[f"made-{n}"].result, "task").get("taskId"):
+            talk.ask(f"task-{n}", "tasks/result", {"taskId": task}, n)
 
 
 @exchange("sizes", once=True)
@@ -89,14 +132,27 @@ def lists_many_tools(talk: ExchangeTalk) -> None:
 @ambient("gateway-answers-own", "gateway-lists-own", of="clients")
 def answers_each_client_its_own(pair: hops.Pair) -> Iterator[Seen]:
     """Two clients with one id get each its own answer, and each the whole list."""
-    for name in pair.taken("of-0", "of-1", "to-0", "to-1", "tools-0", "tools-1"):
+    names = (f"{kind}-{n}" for kind in ("of", "to", "tools", "task") for n in (0, 1))
+    for name in pair.taken(*names):
         step = pair.through.steps[name]
         clause = "gateway-lists-own" if name.startswith("tools-") else "gateway-answers-own"
         old, new = (_owned(held.steps[name]) for held in (pair.direct, pair.through))
         actual = step.why or f"{hops.Fate.CHANGED}: {brief(step.value)}"
-        if f"{name[:2]}-{1 - step.client}" in brief(step.value, 500):
+        if f"{name[:-1]}{1 - step.client}" in brief(step.value, 500):
             actual = f"{hops.Fate.CROSSED}: the answer of the other client"
         yield pair.seen(clause, name, set(old) <= set(new), "its own answer", actual)
+
+
+@ambient("gateway-questions-own", of="clients")
+def answers_the_question_of_each_client(pair: hops.Pair) -> Iterator[Seen]:
+    """What a client answers, and the state of its call, reach that call and no other."""
+    for name in pair.taken("ask-0", "ask-1"):
+        step = pair.through.steps[name]
+        found = brief(step.result.get("structuredContent"), 500)
+        foreign = [f"{what}-{1 - step.client}" for what in ("model", "state/ask")]
+        passed = not any(word in found for word in foreign)
+        actual = f"{hops.Fate.CROSSED}: the server heard {found}"
+        yield pair.seen("gateway-questions-own", name, passed, "its own answer and state", actual)
 
 
 @ambient("gateway-cancel-own", of="clients")
@@ -133,11 +189,15 @@ def tells_each_client_its_own(pair: hops.Pair) -> Iterator[Seen]:
     ]
     others = {
         "notifications/resources/updated": "an update of a resource that client 0 watches",
-        "sampling/createMessage": "a question to client 0",
+        QUESTION: "a question to client 0",
     }
     for method, what in others.items():
         heard = pair.through.heard(method, 1)
-        found += [(1, entry.n, f"{what} at client 1") for entry, _ in heard]
+        found += [
+            (1, entry.n, f"{what} at client 1")
+            for entry, one in heard
+            if rich_upstream.WAIT not in brief(one.value, 500)  # each client gets that question
+        ]
     actual = f"{hops.Fate.CROSSED}: {'; '.join(dict.fromkeys(words for _, _, words in found))}"
     seen = pair.seen("gateway-messages-own", "of-1", not found, "its own messages only", actual)
     crossed = tuple((f"{hops.CLIENT}:{client}", n) for client, n, _ in found[: hops.SHOWN])

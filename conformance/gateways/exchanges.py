@@ -1,6 +1,7 @@
 """gateways/exchanges: subscriptions, tasks, and questions in several messages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from mcp_touchstone.gateway.suite import (
@@ -26,8 +27,14 @@ ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 FILTERS: Final[dict[str, dict[str, Any]]] = {
     "listen-0": {"toolsListChanged": True, "resourceSubscriptions": [upstream.WATCHED]},
     "listen-1": {"promptsListChanged": True, "resourcesListChanged": True},
+    "listen-2": {"toolsListChanged": True},
 }
 """Step -> what a subscription asks for; the first one is cancelled."""
+
+OTHER: Final = "listen-2"
+"""That of another client over HTTP, under the id of the first one."""
+
+LISTENING: Final = 7779
 
 LEFT: Final = "subscribed"
 TRIES: Final = 10
@@ -84,20 +91,29 @@ def subscribes(talk: ExchangeTalk) -> None:
         talk.hear(talk.call("afterwards", "afterwards").asked, *AFTERWARDS)
         talk.ask("unsubscribe", "resources/unsubscribe", watched)
         return
-    lines = []
     for name, wanted in FILTERS.items():
+        if name == OTHER and not talk.shares:
+            break
+        client = talk.another() if name == OTHER else 0
         uris = {"resourceSubscriptions": [talk.expected.uri(upstream.WATCHED)]}
         at_it = {member: uris.get(member, one) for member, one in wanted.items()}
-        lines.append(talk.send(rich_upstream.LISTEN, {"notifications": at_it}))
-        talk.steps[name] = hops.ExchangeStep(lines[-1])
-        talk.first.wait(lambda: _notifications(talk.first.transcript, lines[-1]), SOON)
+        number = LISTENING + (name == "listen-1")
+        line = talk.send(rich_upstream.LISTEN, {"notifications": at_it}, client, id=number)
+        talk.steps[name] = hops.ExchangeStep(line, client=client)
+        transcript = talk.connections[client].transcript
+        talk.connections[client].wait(partial(_notifications, transcript, line), SOON)
     talk.call("change", "change")
     talk.settle()
-    talk.cancel(lines[0])
+    talk.cancel(talk.steps["listen-0"].asked)
     for _ in range(TRIES):  # the end of a stream is noticed some time later
-        if _still_open(talk.call(LEFT, LEFT)) in {0, 1}:
+        if _still_open(talk.call(LEFT, LEFT)) in {0, _left(talk.steps)}:
             break
         talk.settle()
+
+
+def _left(steps: Mapping[str, hops.ExchangeStep]) -> int:
+    """Return how many subscriptions are open when the first one has ended."""
+    return sum(name in steps for name in FILTERS) - 1
 
 
 @exchange("tasks", rich_upstream.Rich)
@@ -209,9 +225,10 @@ def passes_streams_on(pair: hops.Pair) -> Iterator[Seen]:
     for name in FILTERS:
         if name not in pair.through.steps:
             continue
-        line = pair.through.steps[name].asked
-        notified = _notifications(pair.transcript, line)
-        answer = pair.transcript.answer_to(line)
+        step = pair.through.steps[name]
+        transcript = pair.through.clients[step.client]
+        notified = _notifications(transcript, step.asked)
+        answer = transcript.answer_to(step.asked)
         if answer is not None and (answer[1].kind is Kind.RESULT or not notified):
             continue  # it was refused, or has ended; what was cancelled may get an error
         first = [method for _, method, _ in notified[:1]]
@@ -219,7 +236,7 @@ def passes_streams_on(pair: hops.Pair) -> Iterator[Seen]:
         passed = first == [ACKNOWLEDGED]
         clause = "gateway-listen-acknowledged"
         yield pair.seen(clause, name, passed, "an acknowledgement before all others", actual)
-        direct = _notifications(pair.direct.clients[0], pair.direct.steps[name].asked)
+        direct = _notifications(pair.direct.clients[step.client], pair.direct.steps[name].asked)
         wanted = [(method, params) for _, method, params in direct if method != ACKNOWLEDGED]
         ours = [(method, pair.expected.ours(params)) for _, method, params in notified]
         found = [one for one in ours if one[0] != ACKNOWLEDGED]
@@ -238,9 +255,10 @@ def passes_the_end_of_a_subscription_on(pair: hops.Pair) -> Iterator[Seen]:
         return
     before, after = (_still_open(held.steps[LEFT]) for held in (pair.direct, pair.through))
     arrived = list(pair.through.received(rich_upstream.LISTEN))
-    if before == 1 and after != 0 and len(arrived) >= len(FILTERS):  # 0: another process
+    left = _left(pair.direct.steps)
+    if before == left and after != 0 and len(arrived) > left:  # 0: another process
         actual = f"the server has {brief(after)} open subscriptions"
-        yield pair.seen("gateway-listen-ends", LEFT, after == before, "one is left", actual)
+        yield pair.seen("gateway-listen-ends", LEFT, after == left, f"{left} are left", actual)
 
 
 @ambient("gateway-tasks-answers", "gateway-tasks-status", of="tasks")

@@ -1,6 +1,7 @@
 """gateways/headers: what a gateway over HTTP passes on in headers, and what it must not."""
 
 import contextlib
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
@@ -17,18 +18,20 @@ from mcp_touchstone.gateway.suite import (
     callers,
     exchange,
     hops,
-    list_in,
     object_in,
     parts,
-    value_in,
 )
 
 STREAMED: Final = ("streamed-0", "streamed-1", "streamed-2")
 RESUMED: Final = "resumed"
+STAMPED: Final = re.compile(f"{callers.STAMP}[0-9a-f]{{16}}")
 SESSION: Final = "Mcp-Session-Id"
 FOREIGN: Final = "http://touchstone.invalid"
 AGENT: Final = "mcp-touchstone/"
 """Beginning of the User-Agent of our client."""
+
+LONG: Final = 2000
+"""Characters of a body that are searched."""
 
 MARK: Final = "ünïcode"
 """A value that a header repeats in Base64."""
@@ -37,20 +40,28 @@ MARK: Final = "ünïcode"
 @exchange("headers", callers.Stamped)
 def calls_with_headers(talk: ExchangeTalk) -> None:
     """List and call, over HTTP also as clients with tokens, and as a foreign web page."""
-    talk.pages("tools-0", "tools/list", "tools")
-    talk.call("echo-0", "echo", text="of-0", mark=MARK)
+    _use(talk, 0)
     if not talk.shares:
         return
     for token in callers.TOKENS:
         with contextlib.suppress(NoSecondClientError):
-            client = talk.another(token)
-            talk.pages(f"tools-{client}", "tools/list", "tools", client)
-            talk.call(f"echo-{client}", "echo", client, text=f"of-{client}", mark=MARK)
+            _use(talk, talk.another(token))
     http = talk.http()
     if http.local:
         answer = http.first_request({"Origin": FOREIGN})
         talk.facts["origin"] = answer.line, answer.reply.result is not None, str(answer)
         http.end_session(answer)
+
+
+def _use(talk: ExchangeTalk, client: int) -> None:
+    """List, read and call as a client; in a session get a prompt too, which no client may keep."""
+    talk.pages(f"tools-{client}", "tools/list", "tools", client)
+    uri = {"uri": talk.expected.uri(callers.TEXT)}
+    talk.ask(f"read-{client}", "resources/read", uri, client)
+    if not talk.modern:
+        name = {"name": f"{talk.expected.prefix}review", "arguments": {"text": "ü"}}
+        talk.ask(f"prompt-{client}", "prompts/get", name, client)
+    talk.call(f"echo-{client}", "echo", client, text=f"of-{client}", mark=MARK)
 
 
 @exchange("redirect", callers.over_http(parts.REDIRECTS))
@@ -126,7 +137,10 @@ def keeps_the_token_of_the_client(pair: hops.Pair) -> Iterator[Seen]:
         return
     mild = Breach.NOTE if _is_relay(pair) else None
     for number, one in _posts(pair.through):
-        named = [k for k, v in one.sent if any(token in v for token in callers.TOKENS)]
+        parts = dict((*one.sent, ("the URL", one.target)))
+        if one.line:
+            parts["the body"] = brief(pair.through.upstream[number][one.line].value, LONG)
+        named = [k for k, v in parts.items() if any(token in v for token in callers.TOKENS)]
         actual = f"the token of the client in {', '.join(named)}"
         if mild:
             actual += "; as the whole request is passed on, both may be one server"
@@ -177,14 +191,14 @@ def serves_lists_to_their_user(pair: hops.Pair) -> Iterator[Seen]:
         if own is not None and others:
             came = [n for n, one in enumerate(pair.through.upstream) if _gave(one, stamp)]
             if passed and {*came} & {*others}:
-                passed, actual = False, f"{hops.Fate.CROSSED}: a list of another session"
-            yield pair.seen("gateway-users-list", name, passed, "a list of its session", actual)
+                passed, actual = False, f"{hops.Fate.CROSSED}: a result of another session"
+            yield pair.seen("gateway-users-list", name, passed, "a result of its session", actual)
 
 
 def _stamp(value: Any) -> str:
-    """Return what differs in each list of our server; empty if it is no list of its tool."""
-    texts = (value_in(one, "description") for one in list_in(value, "result", "tools"))
-    return next((t for t in texts if isinstance(t, str) and t.startswith(callers.STAMP)), "")
+    """Return what differs in each list, resource and prompt of our server; empty if it is none."""
+    found = STAMPED.search(brief(object_in(value, "result"), LONG))
+    return found[0] if found else ""
 
 
 def _gave(transcript: Any, stamp: str) -> bool:

@@ -6,7 +6,9 @@ Without a fault it keeps tokens, issues sessions of its own, and passes everythi
 import http.client
 import io
 import json
+import socket
 import sys
+from collections.abc import Iterable
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -51,6 +53,16 @@ class Gateway(proxy.Passing):
         self.asked = json.loads(body.line().raw) if body.length else None
         super()._record(body, ours=ours)
 
+    def body_of(self, body: bytes) -> bytes:
+        """Return the body of a request as the server gets it."""
+        return body
+
+    def _send(self, connection: socket.socket, pieces: Iterable[bytes]) -> None:
+        body = self.body_of(b"".join(pieces))
+        if "Content-Length" in self.headers:
+            self.put("Content-Length", str(len(body)))
+        super()._send(connection, [body])
+
     def _begin(self, status: int, why: str, headers: Headers) -> None:
         super()._begin(status, why, tuple((k, self.shown(k, v)) for k, v in headers))
 
@@ -66,6 +78,35 @@ class Token(Gateway):
         """Keep the token."""
         if name != "Authorization":
             super().leave(name)
+
+
+class TokenInUrl(Gateway):
+    """Writes the token of the client into the URL."""
+
+    def change(self) -> None:
+        """Add it."""
+        token = (self.headers["Authorization"] or "").removeprefix("Bearer ")
+        super().change()
+        self.path += f"?access_token={token}" if token else ""
+
+
+class TokenInBody(Gateway):
+    """Writes the token of the client into the metadata of its requests."""
+
+    token = ""
+
+    def change(self) -> None:
+        """Note it."""
+        self.token = self.headers["Authorization"] or ""
+        super().change()
+
+    def body_of(self, body: bytes) -> bytes:
+        """Add it."""
+        if not self.token or "id" not in (self.asked or {}):
+            return body
+        params = self.asked.get("params", {})
+        meta = {**params.get("_meta", {}), "com.example.gateway/user": self.token}
+        return json.dumps({**self.asked, "params": {**params, "_meta": meta}}).encode()
 
 
 class Session(Gateway):
@@ -89,22 +130,88 @@ class Web(Gateway):
 class Cache(Gateway):
     """Serves the first list of tools to everybody."""
 
-    lists: ClassVar[dict[str, Any]] = {}
+    method = "tools/list"
+    known: ClassVar[dict[str, Any]] = {}
 
     def _respond(self, answer: Any, *, ours: bool) -> None:
         method = (self.asked or {}).get("method")
-        if method != "tools/list":
+        if method != self.method:
             super()._respond(answer, ours=ours)
             return
         found = json.loads(b"".join(answer.body))
-        found = self.lists.setdefault(json.dumps(self.asked["params"].get("cursor")), found)
+        params = {k: v for k, v in self.asked["params"].items() if k != "_meta"}
+        found = self.known.setdefault(json.dumps(params), found)
         self.answer(200, json.dumps({**found, "id": self.asked["id"]}).encode())
 
 
-class Revives(Gateway):
-    """Serves a session that was deleted by another one of the server."""
+class CacheOfReads(Cache):
+    """Serves what one user read to everybody."""
+
+    method = "resources/read"
+
+
+class CacheOfPrompts(Cache):
+    """Serves the prompt of one user to everybody."""
+
+    method = "prompts/get"
+
+
+class CacheOfTasks(Cache):
+    """Serves the result of a task of one user to everybody."""
+
+    method = "tasks/result"
+
+
+class SharesSubscriptions(Gateway):
+    """Opens one subscription for all of one id."""
+
+    known: ClassVar[dict[str, bytes]] = {}
+
+    def body_of(self, body: bytes) -> bytes:
+        """Send the first one again."""
+        if (self.asked or {}).get("method") != "subscriptions/listen":
+            return body
+        return self.known.setdefault(json.dumps(self.asked["id"]), body)
+
+
+class Knows(Gateway):
+    """Knows the sessions of the server."""
 
     known: ClassVar[list[str]] = []
+
+    def shown(self, name: str, value: str) -> str:
+        """Note the session."""
+        if name.lower() == SESSION.lower() and value not in self.known:
+            self.known.append(value)
+        return super().shown(name, value)
+
+
+class CrossesAnswers(Knows):
+    """Sends what a client answers to the session that was opened last."""
+
+    def _record(self, body: HeldBody, *, ours: bool) -> None:
+        super()._record(body, ours=ours)
+        if self.asked and "method" not in self.asked:
+            self.put(SESSION, self.known[-1])
+
+
+class CrossesStates(Gateway):
+    """Keeps the state of a call by the name of its tool."""
+
+    known: ClassVar[dict[str, str]] = {}
+
+    def body_of(self, body: bytes) -> bytes:
+        """Replace the state by the first one."""
+        params = (self.asked or {}).get("params", {})
+        if "requestState" not in params:
+            return body
+        params["requestState"] = self.known.setdefault(params["name"], params["requestState"])
+        return json.dumps(self.asked).encode()
+
+
+class Revives(Knows):
+    """Serves a session that was deleted by another one of the server."""
+
     deleted: ClassVar[set[str]] = set()
 
     def change(self) -> None:
@@ -114,12 +221,6 @@ class Revives(Gateway):
             self.put(SESSION, self.known[0])
         elif self.command == "DELETE":
             self.deleted.add(self.headers[SESSION])
-
-    def shown(self, name: str, value: str) -> str:
-        """Note the session."""
-        if name.lower() == SESSION.lower() and value not in self.known:
-            self.known.append(value)
-        return super().shown(name, value)
 
 
 class Follows(Gateway):
@@ -190,6 +291,14 @@ FAULTS: dict[str, type[Gateway]] = {
     "session": Session,
     "web": Web,
     "cache": Cache,
+    "cache-of-reads": CacheOfReads,
+    "cache-of-prompts": CacheOfPrompts,
+    "cache-of-tasks": CacheOfTasks,
+    "token-in-url": TokenInUrl,
+    "token-in-body": TokenInBody,
+    "shares-subscriptions": SharesSubscriptions,
+    "crosses-answers": CrossesAnswers,
+    "crosses-states": CrossesStates,
     "follows": Follows,
     "revives": Revives,
     "no-comments": Reader,

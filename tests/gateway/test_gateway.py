@@ -159,6 +159,7 @@ HEADERS = {
     "gateway-cache-private": ("cache", MODERN),
     "gateway-redirect-credentials": ("follows", LEGACY),
     "gateway-sessions-ended": ("revives", LEGACY),
+    "gateway-questions-own": ("crosses-answers", LEGACY),
     "gateway-streams-comments": ("no-comments", LEGACY),
     "gateway-streams-resumed": ("no-resuming", LEGACY),
     "gateway-header-version": ("leave-MCP-Protocol-Version", LEGACY),
@@ -169,6 +170,18 @@ HEADERS = {
     "gateway-header-param-value": ("put-Mcp-Param-Mark=other", MODERN),
 }
 """Clause -> the fault of a gateway from HTTP to HTTP that breaks it, and a revision."""
+
+OVER_HTTP_TOO = [
+    ("gateway-token-own", "token-in-url", MODERN),
+    ("gateway-token-own", "token-in-body", LEGACY),
+    ("gateway-users-list", "cache-of-reads", LEGACY),
+    ("gateway-users-list", "cache-of-prompts", LEGACY),
+    ("gateway-cache-private", "cache-of-reads", MODERN),
+    ("gateway-listen-own", "shares-subscriptions", MODERN),
+    ("gateway-questions-own", "crosses-states", MODERN),
+    ("gateway-answers-own", "cache-of-tasks", LEGACY),
+]
+"""The same, for another fault of the same clause."""
 
 STATELESS = {
     "gateway-lists-caching": "change tools/list result.cacheScope",
@@ -287,6 +300,16 @@ def test_a_faulty_gateway_breaks_its_rule_and_no_other(clause: str) -> None:
 
 
 @pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("clause", ["gateway-ids-unique"])
+def test_a_line_that_a_finding_names_is_shown_with_it(clause: str) -> None:
+    found = finding(judged(faulty(MESSAGES[clause])), clause)
+
+    named = int(found.actual.rpartition("line ")[2])
+    assert [line.n for line in found.wire][:1] == [named]
+    assert len(found.wire) == 2
+
+
+@pytest.mark.usefixtures("bounded")
 @pytest.mark.parametrize("clause", FURTHER)
 def test_another_fault_breaks_the_same_rule_and_no_other(clause: str) -> None:
     assert list(broken(judged(faulty(FURTHER[clause])))) == [clause]
@@ -364,6 +387,17 @@ def test_a_faulty_gateway_over_http_breaks_its_rule_and_no_other(clause: str) ->
 
     assert list(broken(run)) == [clause]
     assert broken(run)[clause].value == load(GATEWAYS).catalogue[clause].breach.value
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize(("clause", "fault", "revision"), OVER_HTTP_TOO)
+def test_another_fault_over_http_breaks_the_same_rule_and_no_other(
+    clause: str, fault: str, revision: str
+) -> None:
+    run = judged((*OVER_HTTP, fault, "{port}", "{url}"), revision=revision)
+
+    assert list(broken(run)) == [clause]
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The talk with a gateway: an exchange is a function that talks as a client, in named steps."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -123,9 +124,9 @@ class ExchangeTalk:
         params = {"requestId": number, "reason": "ünïcode"}
         connection.notify("notifications/cancelled", params)
 
-    def heard(self, method: str, line: int) -> Any:
-        """Return the first message of a method behind a line of the first client; None for none."""
-        later = self.first.transcript.since(line)
+    def heard(self, method: str, line: int, client: int = 0) -> Any:
+        """Return the first message of a method behind a line of a client; None for none."""
+        later = self.connections[client].transcript.since(line)
         every = (message for entry in later for message in entry.messages)
         return next((one.value for one in every if one.method == method), None)
 
@@ -133,11 +134,12 @@ class ExchangeTalk:
         """Wait until a message of each method has come behind a line of the first client."""
         self.first.wait(lambda: all(self.heard(one, line) for one in methods), SOON)
 
-    def asked(self, method: str, line: int) -> Any:
+    def asked(self, method: str, line: int, client: int = 0) -> Any:
         """Wait until our server asks for the call on a line; return the request, None for none."""
-        transcript = self.first.transcript
-        self.first.wait(lambda: self.heard(method, line) or transcript.answer_to(line), SOON)
-        return self.heard(method, line)
+        one = self.connections[client]
+        heard = functools.partial(self.heard, method, line, client)
+        one.wait(lambda: heard() or one.transcript.answer_to(line), SOON)
+        return heard()
 
     def is_cancelled(self, mark: str) -> bool:
         """Return whether our server learnt in time that nobody waits for a call any more."""

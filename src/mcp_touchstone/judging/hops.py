@@ -5,6 +5,7 @@ server.
 """
 
 import copy
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -63,6 +64,8 @@ SUCCESS: Final = range(200, 300)
 """HTTP statuses."""
 
 NO_METHOD: Final = METHOD_NOT_FOUND
+NAMED: Final = re.compile(r"\bline (\d{1,9})\b")
+"""A line that a rule on clients names in words beside its own."""
 
 
 class Fate(StrEnum):
@@ -221,7 +224,9 @@ class Pair(Record):
         for number, one in enumerate(records):
             for seen in rule.watch(one):
                 if seen.clause not in ours:
-                    beside = () if seen.n is None else ((f"{hop}:{number}", seen.n),)
+                    named = map(int, [] if seen.passed else NAMED.findall(seen.actual))
+                    lines = [n for n in (*named, seen.n) if n is not None]
+                    beside = tuple((f"{hop}:{number}", n) for n in lines)
                     yield replace(seen, n=None, beside=beside)
 
     def taken(self, *names: str) -> Iterator[str]:

@@ -48,7 +48,7 @@ class Rich(Upstream):
     def __init__(self, peer: Any) -> None:
         super().__init__(peer)
         self._open: dict[Any, Json] = {}
-        self._tasks: list[str] = []
+        self._tasks: dict[str, Any] = {}
 
     def discovered(self) -> Json:
         """Declare tasks as an extension."""
@@ -80,8 +80,9 @@ class Rich(Upstream):
             name = f"task-{secrets.token_hex(8)}"  # a gateway may start a server for each request
             self.answer(request, {"resultType": "task", "taskId": name, **EXTENDED})
         elif "task" in object_in(request, "params") and not self.modern:
-            self._tasks.append(f"task-{len(self._tasks) + 1}")
-            task = {"taskId": self._tasks[-1], **TASK}
+            name = f"task-{len(self._tasks) + 1}"
+            self._tasks[name] = value_in(request, "params", "arguments", "mark")
+            task = {"taskId": name, **TASK}
             self.answer(request, {"task": task})
             self.say({"method": "notifications/tasks/status", "params": task})
         elif name == "subscribed":
@@ -153,7 +154,9 @@ class Rich(Upstream):
         if method == "tasks/list":
             self.answer(request, {"tasks": [{"taskId": one, **TASK} for one in self._tasks]})
         elif method == "tasks/result":
-            self.answer(request, {**DATA["everything"], "_meta": {RELATED: {"taskId": name}}})
+            mark = self._tasks.get(name)
+            done = DATA["everything"] if mark is None else self.text(f"later {mark}")
+            self.answer(request, {**done, "_meta": {RELATED: {"taskId": name}}})
         else:
             status = "completed" if method == "tasks/get" else "cancelled"
             self.answer(request, {"taskId": name, **TASK, "status": status})

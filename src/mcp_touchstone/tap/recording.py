@@ -82,7 +82,8 @@ class Recorder:
         about: further members of the first line.
         environment: variables whose secrets are hidden.
         most: its greatest size, in bytes; 0 for that of a file.
-        planted: values of ours that are no secrets; a header with one is recorded as it is.
+        planted: values of ours that are no secrets; what has one is recorded as it is, in a header
+            or a query.
 
     Attributes:
         is_first: whether its folder had no recording before.
@@ -167,9 +168,13 @@ class Recorder:
         """Return the value of a header for the recording: one that repeats a body still does."""
         plain = _plain(name, value)
         shown = plain if plain == value else self._masked(plain)
-        if not (is_recorded(name) or any(one in plain for one in self._planted)):
+        if not (is_recorded(name) or self.plants(plain)):
             return "HIDDEN"
         return value if shown == plain else encoded(shown)
+
+    def plants(self, value: str) -> bool:
+        """Return whether a value has one that is planted."""
+        return any(one in value for one in self._planted)
 
     def hide(self, found: Iterable[str]) -> None:
         """Keep secrets out of this row and all later ones."""

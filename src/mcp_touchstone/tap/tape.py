@@ -42,7 +42,10 @@ class Tape:
         path, _, query = connection.path.partition("?")
         self.recorder.hide(in_query(query))
         pairs = [part.partition("=") for part in query.split("&")]
-        parts = [name + "=HIDDEN" if sign else "HIDDEN" for name, sign, _ in pairs]
+        parts = [
+            name + sign + (value if self.recorder.plants(value) else "HIDDEN")
+            for name, sign, value in pairs
+        ]
         shown = path + ("?" + "&".join(parts) if query else "")
         headers = tuple(connection.headers.items())
         with self._ended:
