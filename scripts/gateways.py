@@ -32,6 +32,7 @@ LEFT_OUT: Final = frozenset(
         "lists-own",
         "messages-own",
         "origin",
+        "questions-own",
         "redirect-credentials",
         "session-own",
         "sessions-ended",

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcp_touchstone.gateway.suite import (
+    META,
     SOON,
     ExchangeTalk,
     Seen,
@@ -28,6 +29,7 @@ ASKED: Final = "asked"
 ANSWERED: Final = {"of": (900, 500), "to": (500, 900)}
 """Calls of both clients at a time -> the milliseconds until each is answered."""
 
+CHANGED: Final = "notifications/tools/list_changed"
 QUESTION: Final = "sampling/createMessage"
 TOKEN: Final = "same"  # noqa: S105
 SIZES: Final = (1023, 4095, 8191, 16383, 65535)
@@ -67,10 +69,15 @@ def talks_as_two_clients(talk: ExchangeTalk) -> None:
         talk.pages(f"tools-{client}", "tools/list", "tools", client)
     if talk.first.transcript.revision == rich_upstream.WITH_TASKS:
         _run_tasks(talk, (0, other))
-    talk.call("log-0", "log", 0, mark="of-0")
+    for client in (0, other):
+        level = {f"{META}logLevel": "debug"} if talk.modern else {}
+        log = talk.params("log", mark=f"of-{client}")
+        talk.ask(f"log-{client}", "tools/call", log, client, meta=level)
     if not talk.modern:
         talk.ask("subscribe-0", "resources/subscribe", {"uri": talk.expected.uri(upstream.WATCHED)})
         talk.call("change-0", "change", 0)
+        changed = talk.call("change-1", "change", other, only="tools")
+        talk.hear(changed.asked, CHANGED, client=other)
     if not talk.modern:
         talk.question("sampling", 0)
     talk.settle(0)
@@ -114,6 +121,9 @@ def sends_large_messages(talk: ExchangeTalk) -> None:
         for shift in range(3):
             text = "x" * (shift + size % 3) + "€" * (size // 3 + 2)
             talk.call(f"echo-{size}-{shift}", "echo", text=text, mark=f"{size}-{shift}")
+            mark = f"{size}-{shift}-stream"  # over HTTP the answer comes in one, behind progress
+            params = talk.params("echo", text=text, mark=mark)
+            talk.ask(f"echo-{mark}", "tools/call", params, token=mark)
     large: dict[str, dict[str, Any]] = {
         "large": {"size": LARGE},
         "sent": {"size": 1, "text": "x" * LARGE},
@@ -141,6 +151,12 @@ def answers_each_client_its_own(pair: hops.Pair) -> Iterator[Seen]:
         if f"{name[:-1]}{1 - step.client}" in brief(step.value, 500):
             actual = f"{hops.Fate.CROSSED}: the answer of the other client"
         yield pair.seen(clause, name, set(old) <= set(new), "its own answer", actual)
+
+
+@ambient("gateway-list-changes", of="clients")
+def tells_each_client_of_changes(pair: hops.Pair) -> Iterator[Seen]:
+    """The changes of a list in the session of a second client arrive there."""
+    yield from pair.arrives("gateway-list-changes", "change-1", CHANGED)
 
 
 @ambient("gateway-questions-own", of="clients")

@@ -34,11 +34,13 @@ def calls_a_late_server(talk: ExchangeTalk) -> None:
     talk.pages("tools-after", "tools/list", "tools")
     talk.call("grown", troubled.GROWN)
     late = talk.begin("later", "l", mark="late", after=LATE)
+    quiet = talk.send("tools/call", talk.params("later", mark="quiet", after=LATE))
     first = talk.begin("tardy", "f", mark="first")
     open_ = talk.send("tools/call", talk.params("echo", text="open", mark="open"))
     if talk.take("open", open_, seconds=SOON).value is None:
         talk.cancel(first)
     talk.take("late", late, seconds=PATIENT)
+    talk.take("quiet", quiet, seconds=PATIENT)
     talk.cancel(talk.begin("tardy", "t", mark="tardy"))
     talk.settle()
     talk.call("next", "echo", text="next", mark="next")
@@ -96,7 +98,7 @@ def waits_for_late_answers(pair: hops.Pair) -> Iterator[Seen]:
         passed = _is_answered(pair, name) or _is_open_at(pair, "first", "open")
         actual = f"{hops.Fate.DELAYED}: the server gets it after the end of the first call"
         yield pair.seen("gateway-open-calls", name, passed, "its answer meanwhile", actual)
-    yield from pair.answered("gateway-late-answers", "late")
+    yield from pair.answered("gateway-late-answers", "late", "quiet")
     for name in pair.taken("next"):
         crossed = "tardy" in brief(pair.through.steps[name].value, 500)
         actual = f"{hops.Fate.CROSSED}: the late answer to a cancelled call"

@@ -591,6 +591,15 @@ class ForgetsState(Gateway):
         yield message
 
 
+class ForgetsLevel(Gateway):
+    """Leaves the level of log messages out that a request of 2026-07-28 has."""
+
+    def to_server(self, message: Json) -> Iterator[Json]:
+        """Drop it."""
+        message.get("params", {}).get("_meta", {}).pop(f"{META}logLevel", None)
+        yield message
+
+
 class ForgetsRoots(Gateway):
     """Drops the names of the roots that the client has."""
 
@@ -808,6 +817,7 @@ FAULTS: dict[str, type[Gateway]] = {
     "crosses-subscriptions": CrossesSubscriptions,
     "cancels": Cancels,
     "forgets-state": ForgetsState,
+    "forgets-level": ForgetsLevel,
     "loses-progress": LosesProgress,
     "invents-token": InventsToken,
     "late-progress": LateProgress,

@@ -279,6 +279,35 @@ class Reader(Gateway):
         self.answer(200, found if wrong else lines[-1])
 
 
+class CutsStreams(Gateway):
+    """Reads a stream in pieces, each as a text of its own."""
+
+    def _respond(self, answer: Any, *, ours: bool) -> None:
+        streams = any("event-stream" in value for _, value in answer.headers)
+        if not streams or self.command == "GET":
+            super()._respond(answer, ours=ours)
+            return
+        raw = b"".join(answer.body)
+        pieces = (raw[at : at + 1000].decode(errors="replace") for at in range(0, len(raw), 1000))
+        lines = [one[6:] for one in "".join(pieces).split("\n") if one.startswith("data: ")]
+        self.answer(200, lines[-1].encode())
+
+
+class OneStream(Gateway):
+    """Has a stream for one session only."""
+
+    known: ClassVar[set[str]] = set()
+
+    def _exchange(self, *, ours: bool) -> None:
+        if self.command == "GET":
+            self.known.add(self.headers[SESSION])
+            if len(self.known) > 1:
+                self.known.remove(self.headers[SESSION])
+                self.answer(405)
+                return
+        super()._exchange(ours=ours)
+
+
 class Once(Reader):
     """The same if the answer is in another stream."""
 
@@ -303,6 +332,8 @@ FAULTS: dict[str, type[Gateway]] = {
     "revives": Revives,
     "no-comments": Reader,
     "no-resuming": Once,
+    "cuts-streams": CutsStreams,
+    "one-stream": OneStream,
 }
 
 

@@ -28,7 +28,7 @@ JOINING = (sys.executable, str(HERE / "joining.py"))
 TROUBLE = {
     "late": {
         "gateway-open-calls": "one-by-one",
-        "gateway-late-answers": "gives-up",
+        "gateway-late-answers": "gives-up late",
         "gateway-late-own": "crosses-late",
         "gateway-list-fresh": "keeps-list",
         "gateway-list-new": "knows-names",
@@ -88,6 +88,13 @@ def test_a_gateway_with_a_fault_breaks_its_rule_and_no_other(exchange: str, clau
 
     assert list(broken(run)) == [clause]
     assert broken(run)[clause].value == load(GATEWAYS).catalogue[clause].breach.value
+
+
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("exchange", ["late"])
+def test_a_gateway_that_gives_a_call_without_progress_up_breaks_its_rule(exchange: str) -> None:
+    assert exchange == "late"
+    assert list(broken(judged(faulty("gives-up quiet")))) == ["gateway-late-answers"]
 
 
 @pytest.mark.slow

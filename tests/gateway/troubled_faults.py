@@ -68,13 +68,13 @@ class OneByOne(Counts):
 
 
 class GivesUp(Gateway):
-    """Answers a call with an error after half a second."""
+    """Answers a call with an error after half a second: ``gives-up MARK``."""
 
     given_up = False
 
     def to_server(self, message: Json) -> Iterator[Json]:
         """Start the clock."""
-        if mark_of(message) == "late":
+        if mark_of(message) == self.words[0]:
             threading.Timer(0.5, self.give_up, [message["id"]]).start()
         yield message
 
@@ -85,7 +85,7 @@ class GivesUp(Gateway):
 
     def to_client(self, message: Json) -> Iterator[Json]:
         """Drop the late answer."""
-        if not (self.given_up and mark_of(self.request_of(message)) == "late"):
+        if not (self.given_up and mark_of(self.request_of(message)) == self.words[0]):
             yield message
 
 

@@ -130,9 +130,10 @@ class ExchangeTalk:
         every = (message for entry in later for message in entry.messages)
         return next((one.value for one in every if one.method == method), None)
 
-    def hear(self, line: int, *methods: str) -> None:
-        """Wait until a message of each method has come behind a line of the first client."""
-        self.first.wait(lambda: all(self.heard(one, line) for one in methods), SOON)
+    def hear(self, line: int, *methods: str, client: int = 0) -> None:
+        """Wait until a message of each method has come behind a line of a client."""
+        heard = functools.partial(self.heard, line=line, client=client)
+        self.connections[client].wait(lambda: all(map(heard, methods)), SOON)
 
     def asked(self, method: str, line: int, client: int = 0) -> Any:
         """Wait until our server asks for the call on a line; return the request, None for none."""

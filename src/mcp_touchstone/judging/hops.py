@@ -256,7 +256,7 @@ class Pair(Record):
         return self.seen(clause, name, not found, expected, actual)
 
     def arrives(self, clause: str, name: str, *methods: str, until: str = "") -> Iterator[Seen]:
-        """Yield whether the messages of methods reach the first client as the server sent them.
+        """Yield whether the messages of methods reach the client of a step as they were sent.
 
         In any order: over HTTP they may come on several streams.
 
@@ -264,8 +264,11 @@ class Pair(Record):
             until: a later step, whose request the client sent after it had waited for them.
         """
         for method in methods if [*self.taken(name)] else ():
-            holds = (self.direct, until), (self.through, until), (self.through, "")
-            sent, came, all_ = ({method: held.params_of(method, until=end)} for held, end in holds)
+            client = self.through.steps[name].client
+            sent, came, all_ = (
+                {method: held.params_of(method, client, until=end)}
+                for held, end in ((self.direct, until), (self.through, until), (self.through, ""))
+            )
             if not sent[method]:
                 continue
             sent[method].insert(0, ANY_ORDER)

@@ -189,6 +189,7 @@ class Upstream(Part):
         self.gone = 3
 
     def _echo(self, request: Json, given: Json) -> None:
+        self.begun(request, given.get("mark"))
         text = str(given.get("text", ""))
         structured = {"text": text, "length": len(text), "mark": given.get("mark")}
         self.answer(request, {**self.text(text), "structuredContent": structured})
@@ -227,18 +228,22 @@ class Upstream(Part):
         self.answer(request, self.text(f"progress {given.get('mark')}"))
 
     def _log(self, request: Json, given: Json) -> None:
-        for level in LEVELS:
+        asks = f"{rev.META}logLevel" in object_in(request, "params", "_meta")
+        for level in LEVELS if asks or not self.modern else ():
             data = {"mark": given.get("mark"), "level": level, "deep": [None, {"ü": 1}]}
             params = {"level": level, "logger": "upstream", "data": data, "_meta": META}
             self.say({"method": "notifications/message", "params": params})
         self.answer(request, self.text(f"logged {given.get('mark')}"))
 
-    def _change(self, request: Json, _given: Json) -> None:
+    def _change(self, request: Json, given: Json) -> None:
         if not self.modern:  # there a subscription has its own stream
+            only = given.get("only")
             for kind in ("tools", "prompts", "resources"):
-                self.say({"method": f"notifications/{kind}/list_changed"})
-            params = {"uri": WATCHED}
-            self.say({"method": "notifications/resources/updated", "params": params})
+                if only in {None, kind}:
+                    self.say({"method": f"notifications/{kind}/list_changed"})
+            if only is None:
+                params = {"uri": WATCHED}
+                self.say({"method": "notifications/resources/updated", "params": params})
         self.answer(request, self.text("changed"))
 
     def _ask(self, request: Json, given: Json) -> None:
