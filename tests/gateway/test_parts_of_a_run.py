@@ -175,7 +175,7 @@ def test_a_list_that_another_user_got_is_a_finding_where_users_have_sessions(
         f"tools-{client}": ExchangeStep(
             0,
             None,
-            {"result": {"tools": [{"name": "echo", "description": callers.STAMP + stamp}]}},
+            {"result": {"tools": [{"name": "echo", "description": callers.STAMP + stamp * 16}]}},
             client=client,
         )
         for client, stamp in enumerate(stamps)
