@@ -90,6 +90,17 @@ class TokenInUrl(Gateway):
         self.path += f"?access_token={token}" if token else ""
 
 
+class TokenInHeader(Gateway):
+    """Writes the token of the client into another header."""
+
+    def change(self) -> None:
+        """Add it."""
+        token = self.headers["Authorization"]
+        super().change()
+        if token:
+            self.put("X-User-Token", token)
+
+
 class TokenInBody(Gateway):
     """Writes the token of the client into the metadata of its requests."""
 
@@ -325,6 +336,7 @@ FAULTS: dict[str, type[Gateway]] = {
     "cache-of-tasks": CacheOfTasks,
     "token-in-url": TokenInUrl,
     "token-in-body": TokenInBody,
+    "token-in-header": TokenInHeader,
     "shares-subscriptions": SharesSubscriptions,
     "crosses-answers": CrossesAnswers,
     "crosses-states": CrossesStates,

@@ -174,6 +174,7 @@ HEADERS = {
 OVER_HTTP_TOO = [
     ("gateway-token-own", "token-in-url", MODERN),
     ("gateway-token-own", "token-in-body", LEGACY),
+    ("gateway-token-own", "token-in-header", LEGACY),
     ("gateway-users-list", "cache-of-reads", LEGACY),
     ("gateway-users-list", "cache-of-prompts", LEGACY),
     ("gateway-cache-private", "cache-of-reads", MODERN),

@@ -181,7 +181,7 @@ class Recorder:
         with self._lock:
             for secret in found:
                 known = secret in self._own or secret in self._learned or secret in self._open
-                if not known and hideable(secret):
+                if not known and not self.plants(secret) and hideable(secret):
                     self._learned.add(f"TOKEN-{next(self._numbers)}", secret)
 
     def close(self) -> None:
