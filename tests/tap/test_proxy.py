@@ -209,7 +209,7 @@ def test_only_clients_that_name_this_machine_are_served(tmp_path: Path) -> None:
 
 
 def test_secrets_are_in_no_recording(tmp_path: Path) -> None:
-    bearer, cookie, query, key = (f"secret-{n}-0123456789" for n in range(4))
+    bearer, cookie, query, key, bare = (f"secret-{n}-0123456789" for n in range(5))
 
     def answer(connection: socket.socket, request: bytes) -> None:
         assert all(one.encode() in request for one in (bearer, cookie, query, key))
@@ -218,13 +218,13 @@ def test_secrets_are_in_no_recording(tmp_path: Path) -> None:
 
     given = {"Authorization": f"Bearer {bearer}", "Cookie": f"sid={cookie}", "X-Api-Key": key}
     with tapped(answer, tmp_path) as (port, _):
-        asked(port, "POST", f"/mcp?access_token={query}&x=1", b"{}", **JSON, **given).read()
+        asked(port, "POST", f"/mcp?access_token={query}&x=1&{bare}", b"{}", **JSON, **given).read()
         asked(port, "POST", f"/token?access_token={query}", b"secret=hunter2", **given).read()
 
     (path,) = tmp_path.glob("*.jsonl")
     text = path.read_text()
-    assert not [one for one in (bearer, cookie, query, key, "hunter2") if one in text]
-    assert "/mcp?access_token=HIDDEN&x=HIDDEN" in text
+    assert not [one for one in (bearer, cookie, query, key, bare, "hunter2") if one in text]
+    assert '/mcp?access_token=HIDDEN&x=HIDDEN&HIDDEN"' in text
     assert path.stat().st_mode & 0o077 == 0
 
 

@@ -41,11 +41,11 @@ class Tape:
         """
         path, _, query = connection.path.partition("?")
         self.recorder.hide(in_query(query))
-        pairs = [part.partition("=") for part in query.split("&")]
-        parts = [
-            name + sign + (value if self.recorder.plants(value) else "HIDDEN")
-            for name, sign, value in pairs
-        ]
+        parts = []
+        for part in query.split("&"):
+            name, sign, _ = part.partition("=")
+            hidden = f"{name}=HIDDEN" if sign else "HIDDEN"
+            parts.append(part if self.recorder.plants(part) else hidden)
         shown = path + ("?" + "&".join(parts) if query else "")
         headers = tuple(connection.headers.items())
         with self._ended:
