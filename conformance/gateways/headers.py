@@ -137,10 +137,10 @@ def keeps_the_token_of_the_client(pair: hops.Pair) -> Iterator[Seen]:
         return
     mild = Breach.NOTE if _is_relay(pair) else None
     for number, one in _posts(pair.through):
-        parts = dict((*one.sent, ("the URL", one.target)))
+        sent = [*one.sent, ("the URL", one.target)]
         if one.line:
-            parts["the body"] = brief(pair.through.upstream[number][one.line].value, LONG)
-        named = [k for k, v in parts.items() if any(token in v for token in callers.TOKENS)]
+            sent.append(("the body", brief(pair.through.upstream[number][one.line].value, LONG)))
+        named = [k for k, v in sent if any(token in v for token in callers.TOKENS)]
         actual = f"the token of the client in {', '.join(named)}"
         if mild:
             actual += "; as the whole request is passed on, both may be one server"
