@@ -106,7 +106,7 @@ class _Many(_Completes):
     def spoil(self, completion: Json) -> None:
         completion["values"] = [f"value {n}" for n in range(self.MANY)]
         completion["total"] = 500
-        completion["hasMore"] = True
+        completion["hasMore"] = completion["total"] > self.MANY
 
 
 mutants("completion-max-100-values", of=_Many)(

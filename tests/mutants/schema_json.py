@@ -121,7 +121,7 @@ mutants("schema-2020-12-recommended", of=Lists)(
 )
 
 
-mutants("schema-local-reference-resolves", of=Lists, outcome="warn")(
+mutants("schema-local-reference-resolves", of=Lists)(
     LosesItsDefinitions=has(
         "Refers to definitions that it does not send.",
         tool={"inputSchema": {**SCHEMA, "properties": {"at": {"$ref": "#/$defs/Place"}}}},

@@ -147,7 +147,7 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
     "golden/store.py": {"Path": 4},
     # the program of the server and its packages: in folders of the user, or through the door
     "runtime/seen_files.py": {"Path": 16},
-    "discovery/sdk.py": {"Path": 33},
+    "discovery/sdk.py": {"Path": 34},
     "discovery/program_sdk.py": {"Path": 14, "io.BytesIO": 1},
     "discovery/origin.py": {"Path": 12},
     "discovery/packages.py": {"Path": 5},
