@@ -503,7 +503,7 @@ class _Handler(Responses):
         same = ("client_id", "redirect_uri", "code_challenge")
         fits = asked is not None and all(asked.get(name) == shown.get(name) for name in same)
         again = asked is None and form.get("code") in self.issuer.spent
-        if asked is not None and len(self.issuer.spent) < KEPT:
+        if fits and len(self.issuer.spent) < KEPT:
             self.issuer.spent.add(form["code"])
         about = {"code": asked is not None, "verified": bool(verified), "again": again}
         self._hear("token", form, **noted, **about, issued=fits)
