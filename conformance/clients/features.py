@@ -146,7 +146,8 @@ def gives_active_requests_their_own_tokens(record: Record) -> Iterator[Seen]:
         taken = taken and not _is_over(record, before, asked.line)
         actual = f"progressToken {brief(token)}, which line {before} has too"
         clause = "client-progress-token-unique"
-        yield Seen(clause, not taken, asked.line, "a token of its own", actual)
+        beside = (("", before),) if before is not None else ()
+        yield Seen(clause, not taken, asked.line, "a token of its own", actual, beside=beside)
         active[key] = asked.line
 
 

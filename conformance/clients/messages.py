@@ -119,7 +119,9 @@ def gives_its_requests_unique_ids(record: Record) -> Iterator[Seen]:
         )
         actual = f"id {brief(own)} again, first in line {first}"
         expected = "an id that is not in use" if is_modern(record.revision) else "a new id"
-        yield Seen("client-request-id-unique", not again, entry.n, expected, actual)
+        beside = (("", first),) if first is not None else ()
+        clause = "client-request-id-unique"
+        yield Seen(clause, not again, entry.n, expected, actual, beside=beside)
         used[key] = entry.n
 
 

@@ -82,8 +82,8 @@ class Seen:
         mild: the most severe way a breach may count here, whatever the weight of the clause.
         silent: whether the breach is a silence, so that it must come again to be a failure.
         regardless: whether a server must keep the clause even in its answer to an invalid value.
-        beside: lines of other transcripts of the record that prove it too: the name of the
-            transcript, and the number of the line.
+        beside: further lines that prove it: the name of a transcript of the record, empty for that
+            of ``n``, and the number of the line.
     """
 
     clause: str

@@ -5,7 +5,6 @@ server.
 """
 
 import copy
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -64,8 +63,6 @@ SUCCESS: Final = range(200, 300)
 """HTTP statuses."""
 
 NO_METHOD: Final = METHOD_NOT_FOUND
-NAMED: Final = re.compile(r"\bline (\d{1,9})\b")
-"""A line that a rule on clients names in words beside its own."""
 
 
 class Fate(StrEnum):
@@ -224,8 +221,7 @@ class Pair(Record):
         for number, one in enumerate(records):
             for seen in rule.watch(one):
                 if seen.clause not in ours:
-                    named = map(int, [] if seen.passed else NAMED.findall(seen.actual))
-                    lines = [n for n in (*named, seen.n) if n is not None]
+                    lines = (n for n in (*(n for _, n in seen.beside), seen.n) if n is not None)
                     beside = tuple((f"{hop}:{number}", n) for n in lines)
                     yield replace(seen, n=None, beside=beside)
 
