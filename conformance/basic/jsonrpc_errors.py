@@ -28,6 +28,7 @@ NOWHERE = "x-touchstone://nowhere/at-all"
 STANDARD = frozenset({-32700, -32600, -32601, -32602, -32603})
 MCP_CODES = frozenset({-32020, -32021, -32022})
 RETIRED = frozenset({-32002, -32042})
+NOT_RETIRED = "neither -32002 nor -32042"
 LONG = 300
 
 
@@ -175,9 +176,7 @@ def uses_no_retired_code_for_an_unknown_resource(talk: Conversation) -> None:
     tested too.
     """
     reply = talk.wire.request("resources/read", {"uri": NOWHERE})
-    talk.judge.expect(
-        reply, "jsonrpc-retired-codes", reply.code not in RETIRED, "neither -32002 nor -32042"
-    )
+    talk.judge.expect(reply, "jsonrpc-retired-codes", reply.code not in RETIRED, NOT_RETIRED)
 
 
 # --- lines that are not requests
@@ -394,7 +393,7 @@ def respects_reserved_error_codes(record: Record) -> Iterator[Seen]:
         code = message.code
         if not integral(code):  # a code of another type is counted elsewhere, and none of these
             actual = f"code {brief(code)}"
-            yield Seen("jsonrpc-retired-codes", True, entry.n, "neither -32002 nor -32042", actual)
+            yield Seen("jsonrpc-retired-codes", True, entry.n, NOT_RETIRED, actual)
             continue
         taken = -32768 <= code <= -32100 and code not in STANDARD
         mcp = -32099 <= code <= -32020 and code not in MCP_CODES | RETIRED
@@ -405,7 +404,7 @@ def respects_reserved_error_codes(record: Record) -> Iterator[Seen]:
             ("jsonrpc-reserved-code-range-legacy", not taken, only_standard),
             ("jsonrpc-reserved-mcp-codes", not mcp, "no undefined code from MCP's own range"),
             ("jsonrpc-legacy-code-range", not old, "no code from -32000 to -32019"),
-            ("jsonrpc-retired-codes", code not in RETIRED, "neither -32002 nor -32042"),
+            ("jsonrpc-retired-codes", code not in RETIRED, NOT_RETIRED),
             (
                 "jsonrpc-defined-codes-meaning",
                 code not in MCP_CODES or _meant(record, message),
