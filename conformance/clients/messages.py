@@ -188,7 +188,8 @@ def _shape(  # noqa: PLR0917  (two callers above)
     record: Record, entry: Entry, clause: str, part: str, method: str | None, value: Any
 ) -> Iterator[Seen]:
     if method in clients.SCHEMAS.methods(record.revision, part):
-        flaws = clients.SCHEMAS.look(record.revision, part, str(method), value).flaws
+        own = record.revision, part, str(method), value
+        flaws = clients.SCHEMAS.look(*own, length=entry.length).flaws
         grave: list[Flaw] = [flaw for flaw in flaws if not flaw.mild]
         texts = dict.fromkeys(flaw.text for flaw in grave or flaws)
         expected = f"{method} as {record.revision} defines it"

@@ -52,7 +52,8 @@ class Typed:
     @functools.cached_property
     def look(self) -> Look:
         """Return the result of validating it."""
-        return SCHEMAS.look(self.revision, self.part, self.method, self.value)
+        own = self.revision, self.part, self.method, self.value
+        return SCHEMAS.look(*own, length=self.entry.length)
 
     def seen(self, clause: str, flaws: Iterable[Flaw], *, expected: str = "") -> Seen:
         """Return the observation of a clause: kept here, or broken by these flaws."""

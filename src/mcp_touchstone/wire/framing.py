@@ -321,9 +321,7 @@ def is_whole(rest: bytes) -> bool:
 
 def integral(value: Any) -> bool:
     """Return whether a JSON value is a whole number (true and false are not)."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return isinstance(value, int) or value.is_integer()
+    return type(value) is int or (isinstance(value, float) and value.is_integer())
 
 
 def open_brackets(line: bytes) -> int:
@@ -403,13 +401,13 @@ def type_name(value: Any) -> str:
 IdKey = tuple[str, Any]
 
 
+_IDS: Final = {kind: name for kind, name in type_names.items() if name in {"string", "number"}}
+
+
 def id_key(value: Any) -> IdKey | None:
     """Return the typed identity of an id: 5 and "5" differ; None if it cannot be an id."""
-    if isinstance(value, str):
-        return ("string", value)
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return None
-    return ("number", value)
+    name = _IDS.get(type(value))
+    return None if name is None else (name, value)
 
 
 _plain: Final = json.JSONEncoder(ensure_ascii=False, default=str).encode

@@ -48,6 +48,8 @@ MOST: Final = 200
 """Greatest number of flaws of one message."""
 REMEMBERED: Final = 512
 """Greatest number of cached results: a server sends equal messages many times in a run."""
+SHORT: Final = 2048
+"""Bytes of a line from which the result for a message without a flaw is cached."""
 ROOM: Final = 1 << 22
 """Characters of all messages together whose results are cached."""
 
@@ -125,22 +127,36 @@ class Schemas:
         Raises:
             KeyError: the part has no schema for the method.
         """
-        start = _START.get(part, "result")
         if not self._surely_fits(revision, part, method)(value):
-            for error in self._validator(revision, part, method).iter_errors(value):
-                yield _flaw(error, start)
+            yield from self._found(revision, part, method, value)
 
-    def look(self, revision: str, part: str, method: str, value: Any) -> Look:
-        """Validate a whole message; parts equal to earlier ones are not validated again."""
+    def _found(self, revision: str, part: str, method: str, value: Any) -> Iterator[Flaw]:
+        """Yield what the library finds."""
+        start = _START.get(part, "result")
+        for error in self._validator(revision, part, method).iter_errors(value):
+            yield _flaw(error, start)
+
+    def look(self, revision: str, part: str, method: str, value: Any, length: int = SHORT) -> Look:
+        """Validate a whole message; one equal to an earlier one is not validated again.
+
+        Args:
+            length: that of its line in bytes; one that is short and surely fits is not remembered,
+                because that takes longer than to look again.
+        """
+        fits = self._surely_fits(revision, part, method)(value)
+        if fits and length < SHORT:
+            return self._looked(revision, part, method, value, ())
         key = digest([revision, part, method, value])
         known = self._seen.get(key)
         if known is None:
-            known = self._looked(revision, part, method, value)
+            flaws = () if fits else self._found(revision, part, method, value)
+            known = self._looked(revision, part, method, value, flaws)
             self._seen.keep(key, known)
         return known
 
-    def _looked(self, revision: str, part: str, method: str, value: Any) -> Look:
-        flaws = islice(self.flaws(revision, part, method, value), MOST)
+    def _looked(
+        self, revision: str, part: str, method: str, value: Any, flaws: Iterable[Flaw]
+    ) -> Look:
         start = _START.get(part, "result")
         met: set[str] = set()
         parts: dict[str, list[tuple[Place, Any]]] = {}
@@ -151,7 +167,7 @@ class Schemas:
             met |= clauses
             if name:
                 parts.setdefault(name, []).append((path, one))
-        return Look(tuple(flaws), frozenset(met), start, parts)
+        return Look(tuple(islice(flaws, MOST)), frozenset(met), start, parts)
 
     def expanded(self, revision: str, part: str, method: str) -> dict[str, Any]:
         """Return the schema of one method in one piece: no ``$ref``, ``counted-by`` resolved."""
@@ -274,11 +290,13 @@ def _walker(schema: Any) -> Walk | None:
     clauses, name_of = frozenset(schema.get(COUNTED_BY, {}).values()), schema.get(NAME, "")
     is_own = bool(clauses or name_of)
     members = [found for one in schema.get("allOf", ()) if (found := _walker(one))]
-    union = [(_meant_by(one), found) for one in schema.get("anyOf", ()) if (found := _walker(one))]
+    union = [(one, _walker(one)) for one in schema.get("anyOf", ())]
+    has_union = any(walk for _, walk in union)
+    meant = _choice(union)
     known = {name: _walker(one) for name, one in schema.get("properties", {}).items()}
     rest, item = _walker(schema.get("additionalProperties")), _walker(schema.get("items"))
     has_named = rest is not None or any(known.values())
-    if not (is_own or members or union or has_named or item):
+    if not (is_own or members or has_union or has_named or item):
         return None
 
     def walk(value: Any, path: Place, found: list[Node]) -> None:
@@ -286,30 +304,34 @@ def _walker(schema: Any) -> Walk | None:
             found.append((clauses, name_of, path, value))
         for member in members:
             member(value, path, found)
-        for is_meant, member in union:
-            if is_meant(value):
-                member(value, path, found)
+        for one in meant(value) if has_union else ():
+            if one is not None:
+                one(value, path, found)
         if has_named and isinstance(value, dict):
-            for name, one in value.items():
-                below = known.get(name, rest)
-                if below is not None:
-                    below(one, (*path, name), found)
+            for name, below in value.items():
+                if (inner := known.get(name, rest)) is not None:
+                    inner(below, (*path, name), found)
         elif item is not None and isinstance(value, list):
-            for index, one in enumerate(value):
-                item(one, (*path, index), found)
+            for index, below in enumerate(value):
+                item(below, (*path, index), found)
 
     return walk
 
 
-_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
-    "object": dict,
-    "array": list,
-    "string": str,
-    "null": type(None),
-    "number": (int, float, Decimal),
+_TYPES: Final[Mapping[str, frozenset[type]]] = {
+    "object": frozenset({dict}),
+    "array": frozenset({list}),
+    "string": frozenset({str}),
+    "boolean": frozenset({bool}),
+    "null": frozenset({type(None)}),
+    "number": frozenset({int, float, Decimal}),
+    "integer": frozenset({int}),
 }
+"""Type of JSON Schema -> the types of its values; 1.0 is an integer too, and true is no number."""
 _BELOW: Final = frozenset({"properties", "additionalProperties", "items", "allOf", "anyOf"})
 _SILENT: Final = frozenset({"title", COUNTED_BY, NAME})
+MOST_WORDS: Final = 64
+"""Greatest number of words of a member of a union that are looked up."""
 _ABOUT: Final[Mapping[str, type]] = {"format": str, "multipleOf": float}
 """Keyword -> the only type that it is about."""
 
@@ -328,7 +350,7 @@ def surely_fits(schema: Any) -> Test:
         return lambda _value: schema is True
     tests = [*_plain(schema), *map(surely_fits, schema.get("allOf", ()))]
     if "anyOf" in schema:
-        tests.append(_union([(_meant_by(one), surely_fits(one)) for one in schema["anyOf"]]))
+        tests.append(_union([(one, surely_fits(one)) for one in schema["anyOf"]]))
     if (items := schema.get("items", True)) is not True:
         item = surely_fits(items)
         tests.append(lambda value: not isinstance(value, list) or all(map(item, value)))
@@ -336,14 +358,27 @@ def surely_fits(schema: Any) -> Test:
     rest = schema.get("additionalProperties", True)
     if known or rest is not True:
         tests.append(_named(known, None if rest is True else surely_fits(rest)))
-    return tests[0] if len(tests) == 1 else lambda value: all(test(value) for test in tests)
+    return tests[0] if len(tests) == 1 else _both(tests)
 
 
-def _union(members: Sequence[tuple[Test, Test]]) -> Test:
-    """Return the test whether a value fits the only member of a union that it can be."""
+def _both(tests: Sequence[Test]) -> Test:
+    """Return the test whether a value passes several tests."""
 
     def fits(value: Any) -> bool:
-        meant = [test for is_meant, test in members if is_meant(value)]
+        for test in tests:  # noqa: SIM110  (all() needs twice the time)
+            if not test(value):
+                return False
+        return True
+
+    return fits
+
+
+def _union(members: Sequence[tuple[Mapping[str, Any], Test]]) -> Test:
+    """Return the test whether a value fits the only member of a union that it can be."""
+    choice = _choice(members)
+
+    def fits(value: Any) -> bool:
+        meant = choice(value)
         return len(meant) == 1 and meant[0](value)
 
     return fits
@@ -386,22 +421,12 @@ def _has_all(names: Sequence[str], value: Any) -> bool:
 
 
 def _of(name: str | list[str]) -> Test:
-    """Return the test whether a value has a type of JSON Schema."""
-    if isinstance(name, list) or name in {"boolean", "integer", "number"}:
-        return functools.partial(lambda names, value: _is_of(value, names), name)
-    kind = _TYPES[name]
-    return lambda value: isinstance(value, kind)
-
-
-def _is_of(value: Any, name: str | list[str]) -> bool:
-    """Whether a value has a type of JSON Schema: 1.0 is an integer, true is no number."""
-    if isinstance(name, list):
-        return any(_is_of(value, one) for one in name)
-    if isinstance(value, bool) or name == "boolean":
-        return isinstance(value, bool) and name == "boolean"
-    if name == "integer":
-        return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    return isinstance(value, _TYPES[name])
+    """Return the test whether a value has a type of JSON Schema, or one of several."""
+    names = [name] if isinstance(name, str) else name
+    kinds = frozenset[type]().union(*map(_TYPES.__getitem__, names))
+    if "integer" in names and float not in kinds:
+        return lambda value: type(value) in kinds or (type(value) is float and value.is_integer())
+    return lambda value: type(value) in kinds
 
 
 def _is_same(value: Any, constant: Any) -> bool:
@@ -522,6 +547,29 @@ def _meant_by(member: Mapping[str, Any]) -> Test:
         return True
 
     return is_meant
+
+
+def _choice(members: Sequence[tuple[Mapping[str, Any], T]]) -> Callable[[Any], Sequence[T]]:
+    """Return what tells of a value which members of a union it can be.
+
+    Mostly one member of an object alone distinguishes them, such as ``type``: what it says is
+    looked up.
+    """
+    tests = [(_meant_by(schema), one) for schema, one in members]
+    names = {name for schema, _ in members for name, _ in _constants(schema)}
+    name = names.pop() if len(names) == 1 else ""
+    known: dict[str, Sequence[T]] = {}
+
+    def choice(value: Any) -> Sequence[T]:
+        said = value.get(name) if name and type(value) is dict else None
+        found = known.get(said) if type(said) is str else None
+        if found is None:
+            found = [one for is_meant, one in tests if is_meant(value)]
+            if found and type(said) is str and len(known) < MOST_WORDS:
+                known[said] = found
+        return found
+
+    return choice
 
 
 def _constants(member: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
