@@ -253,15 +253,14 @@ def _termination(record: Record, entry: Entry, before: list[Entry]) -> Iterator[
 
 def _first_event(record: Record) -> int:
     """Return the line of the first event; ``sys.maxsize`` if there is none."""
-    events = (e.n for e in record.transcript if e.source is Source.EVENT)
-    return record.transcript.once(_first_event, lambda: next(events, sys.maxsize))
+    return next((e.n for e in record.transcript.events()), sys.maxsize)
 
 
 def _visibility(record: Record, lines: list[Entry]) -> Iterator[Seen]:
     """Find answers that came only after stdin was closed, long after the limit for the first."""
     limit = record.profile.pace.startup
     asked = next((e for e in record.transcript if e.source is Source.US), None)
-    closing = next((e for e in record.transcript if e.happened is Happened.INPUT_CLOSED), None)
+    closing = next(iter(record.transcript.events(Happened.INPUT_CLOSED)), None)
     if asked is None or closing is None or closing.at - asked.at < limit:
         return
     late = [e for e in lines if any(m.role is Role.ANSWER for m in e.messages)]
@@ -517,10 +516,8 @@ def _was_in_flight(record: Record) -> bool:
     A server may finish the work of a cancelled call, but a cancelled subscription has no work. We
     cannot answer a request that the server writes after that.
     """
-    end = next(
-        (e.n for e in record.transcript if e.happened is Happened.INPUT_CLOSED),
-        len(record.transcript),
-    )
+    closed = record.transcript.events(Happened.INPUT_CLOSED)
+    end = closed[0].n if closed else len(record.transcript)
     answered = {message.answers for entry, message in record.messages() if entry.n < end}
     ours = any(
         asked.line not in answered and not (asked.cancelled and asked.method == LISTEN)
@@ -536,7 +533,7 @@ def _was_in_flight(record: Record) -> bool:
 def exits_cleanly_when_it_closes_first(record: Record) -> Iterator[Seen]:
     """A server that closes the connection with no request open exits cleanly."""
     ending = record.ending
-    closing = next((e for e in record.transcript if e.happened is Happened.SERVER_CLOSED), None)
+    closing = next(iter(record.transcript.events(Happened.SERVER_CLOSED)), None)
     if closing is None or ending is None or _was_hit(record, closing) or _was_terminated(record):
         return
     clean = ending.step is Step.ITSELF and ending.status >= 0
@@ -546,7 +543,7 @@ def exits_cleanly_when_it_closes_first(record: Record) -> Iterator[Seen]:
 
 def _was_terminated(record: Record) -> bool:
     """Whether we had sent SIGTERM while the input of the server was open."""
-    return any(entry.happened is Happened.TERMINATED for entry in record.transcript)
+    return bool(record.transcript.events(Happened.TERMINATED))
 
 
 def _was_hit(record: Record, closing: Entry) -> bool:

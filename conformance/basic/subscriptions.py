@@ -337,9 +337,9 @@ def keeps_subscription_streams_consistent(record: Record) -> Iterator[Seen]:
 def adds_nothing_to_the_final_result(record: Record) -> Iterator[Seen]:
     """The final result of a subscription has no members of its own."""
     clause, expected = "subscriptions-close-result-shape", "only resultType and _meta"
-    for entry, message in record.answers(Kind.RESULT):
+    for entry, message in record.answers(Kind.RESULT, LISTEN):
         result = message.value["result"]
-        if message.method == LISTEN and isinstance(result, dict):
+        if isinstance(result, dict):
             more = sorted({*result} - {"resultType", "_meta"})
             yield Seen(clause, not more, entry.n, expected, ", ".join(more), mild=Breach.NOTE)
 

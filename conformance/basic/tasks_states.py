@@ -334,7 +334,7 @@ def names_the_task_in_its_progress(record: Record) -> Iterator[Seen]:
     """Progress of a task has the task's id in its metadata."""
     owners = _tokens(record)
     made: dict[Any, str] = {}
-    for entry, message in record.messages(Role.ANSWER, Role.NOTIFICATION):
+    for entry, message in record.messages(Role.ANSWER, Role.NOTIFICATION) if owners else ():
         made.update({key: owner for key, (n, owner) in owners.items() if n == entry.n})
         params = object_in(message.value, "params")
         owner = made.get(id_key(params.get("progressToken")))
@@ -369,11 +369,12 @@ def _tokens(record: Record) -> dict[Any, tuple[int, str]]:
 
     A token that was used again is left out.
     """
-    sent = [_token(entry) for entry in record.transcript]
+    shows = [one for one in _all(record) if one.method == CALL and one.id]
+    sent = [_token(entry) for entry in record.transcript] if shows else []
     found = {}
-    for shown in _all(record):
+    for shown in shows:
         asked = record.asked_on(shown.asked)
-        if shown.method == CALL and shown.id and asked is not None:
+        if asked is not None:
             key = _token(asked)
             if key is not None and sent.count(key) == 1:
                 found[key] = (shown.entry.n, shown.id)

@@ -534,9 +534,9 @@ def steps_up_after_a_missing_scope(record: Record) -> Iterator[Seen]:
 def sends_no_credentials_to_another_origin(record: Record) -> Iterator[Seen]:
     """Another origin than their own gets no token, code, verifier, secret or session id."""
     clause, expected = "client-auth-credentials-origin", "no credentials there"
-    for entry in record.transcript:
+    for entry in record.transcript.events(Happened.FETCHED):
         path, _, named = entry.text.removeprefix(Happened.FETCHED).partition(CREDENTIALS)
-        if entry.happened is Happened.FETCHED and path.startswith("/elsewhere/"):
+        if path.startswith("/elsewhere/"):
             mild = Breach.WARN if named == "Mcp-Session-Id" else None
             yield Seen(clause, not named, entry.n, expected, entry.text, mild=mild)
     for exchange in record.transcript.exchanges:

@@ -310,8 +310,7 @@ parts.variant(
 def runs_no_call_twice(record: Record) -> Iterator[Seen]:
     """A call whose answer is lost is not sent again by itself, if a further one adds something."""
     clause, expected = "client-call-not-repeated", "an error for its user"
-    events = (Happened.LOST, Happened.RAN_AGAIN)
-    noted = [one for one in record.transcript if one.happened in events]
+    noted = record.transcript.events(Happened.LOST, Happened.RAN_AGAIN)
     again = [one for one in noted if one.happened is Happened.RAN_AGAIN]
     for entry in again:
         name = entry.text.removeprefix(Happened.RAN_AGAIN)

@@ -296,7 +296,7 @@ def samples_no_more_than_asked(record: Record) -> Iterator[Seen]:
 @ambient("client-url-not-fetched")
 def opens_no_page_without_consent(record: Record) -> Iterator[Seen]:
     """The page of an elicitation that the client did not accept is not fetched."""
-    events = (one for one in record.transcript if one.happened is Happened.FETCHED)
+    events = record.transcript.events(Happened.FETCHED)
     paths = ((one, one.text.removeprefix(Happened.FETCHED)) for one in events)
     fetched = next((one for one, path in paths if path.startswith(f"/{CONSENT}")), None)
     for entry, _method, params, answer, _line in clients.questions(record):

@@ -176,7 +176,8 @@ def fetches_no_reference_of_a_schema(record: Record) -> Iterator[Seen]:
     """A $ref to the network, or to a file, in a schema of a tool is not fetched."""
     clause, expected = "client-ref-not-fetched", "no use of the address in the schema"
     named = tuple(f"{Happened.FETCHED}{one}" for one in (f"/{CANARY}", f"file:{parts.BAIT}"))
-    fetched = [entry for entry in record.transcript if entry.text.startswith(named)]
+    events = record.transcript.events(Happened.FETCHED)
+    fetched = [entry for entry in events if entry.text.startswith(named)]
     for entry in fetched:
         is_file = entry.text.endswith(parts.BAIT)
         mild = None if is_modern(record.revision) and not is_file else Breach.WARN

@@ -85,9 +85,9 @@ def names_pages_in_the_right_form(record: Record) -> Iterator[Seen]:
 
 def _tools(record: Record) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """Yield the listed tools, each with the line of the list and that of the request."""
-    for entry, message in record.answers(Kind.RESULT):
+    for entry, message in record.answers(Kind.RESULT, "tools/list"):
         tools = object_in(message.value, "result").get("tools")
-        if message.method == "tools/list" and isinstance(tools, list):
+        if isinstance(tools, list):
             for tool in tools:
                 if isinstance(tool, dict):
                     yield entry.n, message.answers or 0, tool
@@ -161,10 +161,10 @@ def returns_content_beside_a_page(record: Record) -> Iterator[Seen]:
     spoken = record.profile.spoken.get(record.revision)
     named = {t["name"] for t in (spoken.named("tools") if spoken else ()) if _page(t)}
     named |= {t["name"] for *_, t in _tools(record) if _page(t) and isinstance(t.get("name"), str)}
-    for entry, message in record.answers(Kind.RESULT):
+    for entry, message in record.answers(Kind.RESULT, "tools/call") if named else ():
         asked = record.asked_on(message.answers)
         params, result = object_in(asked and asked.value, "params"), message.value["result"]
-        if message.method != "tools/call" or params.get("name") not in named:
+        if params.get("name") not in named:
             continue
         if object_in(result).get("resultType", "complete") == "complete" and "task" not in params:
             content = object_in(result).get("content")

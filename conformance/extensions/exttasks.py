@@ -150,9 +150,9 @@ def returns_tasks_only_to_declaring_clients(record: Record) -> Iterator[Seen]:
     spoken = record.profile.spoken.get(record.revision)
     if spoken is None or EXTENSION not in spoken.extensions:
         return
-    for entry, message in record.answers(Kind.RESULT):
+    for entry, message in record.answers(Kind.RESULT, CALL):
         declared = record.declared(message.answers or 0).get("extensions")
-        if message.method == CALL and EXTENSION not in (declared or {}):
+        if EXTENSION not in (declared or {}):
             kind = object_in(message.value, "result").get("resultType")
             yield Seen(ONLY, kind != "task", entry.n, "no task, as none was declared", "a task")
 

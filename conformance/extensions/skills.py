@@ -94,9 +94,9 @@ def _results(record: Record) -> Iterator[tuple[int, str, dict[str, Any], dict[st
     spoken = record.profile.spoken.get(record.revision)
     if spoken is None or EXTENSION not in spoken.extensions:
         return
-    for entry, message in record.answers(Kind.RESULT):
+    for entry, message in record.answers(Kind.RESULT, LIST, GET, DIRECTORY):
         result = message.value["result"]
-        if message.method in {LIST, GET, DIRECTORY} and isinstance(result, dict):
+        if message.method and isinstance(result, dict):
             asked = record.asked_on(message.answers)
             yield entry.n, message.method, object_in(asked and asked.value, "params"), result
 

@@ -103,10 +103,10 @@ def counts_completion_values_correctly(record: Record) -> Iterator[Seen]:
 
 
 def _completions(record: Record) -> Iterator[tuple[Entry, dict[str, Any]]]:
-    for entry, message in record.answers(Kind.RESULT):
+    for entry, message in record.answers(Kind.RESULT, METHOD):
         result = message.value["result"]
         completion = result.get("completion") if isinstance(result, dict) else None
-        if message.method == METHOD and isinstance(completion, dict):
+        if isinstance(completion, dict):
             yield entry, completion
 
 

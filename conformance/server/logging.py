@@ -62,9 +62,9 @@ def _logged(record: Record) -> Iterator[Entry]:
 
 def _declares(record: Record) -> bool | None:
     """Whether the server declared logging on this connection; None if it declared nothing."""
-    for _, message in record.answers(Kind.RESULT):
+    for _, message in record.answers(Kind.RESULT, "initialize", "server/discover"):
         result = message.value["result"]
-        if message.method in {"initialize", "server/discover"} and isinstance(result, dict):
+        if isinstance(result, dict):
             found = result.get("capabilities")
             return isinstance(found, dict) and "logging" in found
     spoken = record.profile.spoken.get(record.revision)

@@ -317,9 +317,7 @@ def leaks_no_internals_in_tool_errors(record: Record) -> Iterator[Seen]:
     """Errors of tools have no stack traces and no secrets of the environment."""
     canary = record.profile.canary
     for kind in (Kind.RESULT, Kind.ERROR):
-        for entry, message in record.answers(kind):
-            if message.method != CALL:
-                continue
+        for entry, message in record.answers(kind, CALL):
             said = message.value["error" if kind is Kind.ERROR else "result"]
             if kind is Kind.RESULT and not (isinstance(said, dict) and said.get("isError") is True):
                 continue

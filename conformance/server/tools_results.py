@@ -73,9 +73,9 @@ def keeps_its_output_schemas_in_all_results(record: Record) -> Iterator[Seen]:
     """Results fit the outputSchema that their tool was listed with, and no error is due to it."""
     clause = "tools-structured-content-conforms"
     schemas = _schemas(record)
-    for entry, message in record.answers(Kind.RESULT):
+    for entry, message in record.answers(Kind.RESULT, "tools/call") if schemas else ():
         result, asked = message.value["result"], record.asked_on(message.answers)
-        if message.method != "tools/call" or not isinstance(result, dict) or asked is None:
+        if not isinstance(result, dict) or asked is None:
             continue
         name = value_in(asked.value, "params", "name")
         schema = schemas.get(name) if isinstance(name, str) else None

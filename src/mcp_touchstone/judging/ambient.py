@@ -1,6 +1,6 @@
 """Rules on all traffic: apply them to every transcript, combine the results. Sends nothing."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -46,8 +46,8 @@ class Record:
             equal numbers, and its session has the requests of the client with their answers.
         scenario: the scenario that our server played for a client; empty for another server.
         alone: whether the client has no other conversation in that scenario.
-        walked: cache of messages of the transcript by roles, with the length of the transcript
-            at that time.
+        walked: cache of messages of the transcript by what was asked for, with the length of the
+            transcript at that time.
         opened: cache of our ``initialize`` requests, by the length of the transcript.
     """
 
@@ -59,7 +59,7 @@ class Record:
     peer: Transcript | None = None
     scenario: str = ""
     alone: bool = True
-    walked: dict[tuple[Role, ...], tuple[int, list[tuple[Entry, Message]]]] = field(
+    walked: dict[tuple[object, ...], tuple[int, list[tuple[Entry, Message]]]] = field(
         default_factory=dict, repr=False, compare=False
     )
     opened: dict[int, list[Entry]] = field(default_factory=dict, repr=False, compare=False)
@@ -83,25 +83,31 @@ class Record:
 
     def messages(self, *roles: Role) -> Iterator[tuple[Entry, Message]]:
         """Yield the server's messages, optionally of some roles only."""
-        length = len(self.transcript)
-        known = self.walked.get(roles)
-        if known is None or known[0] != length:
-            pairs = (
-                self.messages()
-                if roles
-                else ((entry, message) for entry in self.lines() for message in entry.messages)
-            )
-            found = [pair for pair in pairs if not roles or pair[1].role in roles]
-            known = self.walked[roles] = length, found
-        return iter(known[1])
+        if not roles:
+            return self._once((), lambda: ((e, m) for e in self.lines() for m in e.messages))
+        return self._once(roles, lambda: (one for one in self.messages() if one[1].role in roles))
 
-    def answers(self, kind: Kind) -> Iterator[tuple[Entry, Message]]:
-        """Yield results or errors that answer a request of ours."""
-        return (
-            (entry, message)
-            for entry, message in self.messages(Role.ANSWER, Role.SECOND_ANSWER)
-            if message.kind is kind
+    def answers(self, kind: Kind, *methods: str) -> Iterator[tuple[Entry, Message]]:
+        """Yield results or errors that answer a request of ours, optionally of some methods."""
+        pairs = self.messages(Role.ANSWER, Role.SECOND_ANSWER)
+        return self._once(
+            (kind, *methods),
+            lambda: (
+                pair
+                for pair in pairs
+                if pair[1].kind is kind and (not methods or pair[1].method in methods)
+            ),
         )
+
+    def _once(
+        self, asked: tuple[object, ...], find: Callable[[], Iterable[tuple[Entry, Message]]]
+    ) -> Iterator[tuple[Entry, Message]]:
+        """Yield what was found before, or else find it: a hundred rules ask for the same."""
+        length = len(self.transcript)
+        known = self.walked.get(asked)
+        if known is None or known[0] != length:
+            known = self.walked[asked] = length, [*find()]
+        return iter(known[1])
 
     def asked_under(self, message: Message) -> Any:
         """Return the version that the request of an answer names; None if it names none."""

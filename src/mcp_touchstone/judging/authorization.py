@@ -60,13 +60,12 @@ def facts(record: Record, *places: str) -> list[Fact]:
     is everything if there is no note of what the server asks for.
     """
     found = []
-    for entry in record.transcript:
-        if entry.happened is Happened.AUTHORIZATION:
-            place, _, text = entry.text.removeprefix(Happened.AUTHORIZATION).partition(" ")
-            noted = loads(text)
-            known = isinstance(noted, dict) and noted.keys() >= {*REQUIRED.get(place, ("",))}
-            if known and all(_is_ours(name, value) for name, value in noted.items()):
-                found.append((entry.n, place, noted))
+    for entry in record.transcript.events(Happened.AUTHORIZATION):
+        place, _, text = entry.text.removeprefix(Happened.AUTHORIZATION).partition(" ")
+        noted = loads(text)
+        known = isinstance(noted, dict) and noted.keys() >= {*REQUIRED.get(place, ("",))}
+        if known and all(_is_ours(name, value) for name, value in noted.items()):
+            found.append((entry.n, place, noted))
     is_ours = any(place == "server" for _, place, _ in found)
     return [one for one in found if is_ours and (not places or one[1] in places)]
 

@@ -67,7 +67,7 @@ def text(record: Record, asked: Asked) -> str:
 
 def event(record: Record, *kinds: Happened) -> Entry | None:
     """Return the first event of some kinds."""
-    return next((entry for entry in record.transcript if entry.happened in kinds), None)
+    return next(iter(record.transcript.events(*kinds)), None)
 
 
 def acceptance(record: Record) -> tuple[Entry, dict[str, Any]] | None:

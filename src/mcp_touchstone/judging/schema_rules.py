@@ -57,18 +57,21 @@ class Typed:
 
     def seen(self, clause: str, flaws: Iterable[Flaw], *, expected: str = "") -> Seen:
         """Return the observation of a clause: kept here, or broken by these flaws."""
+        kind = _KINDS.get(self.part, "a result of")
+        expected = expected or f"{kind} {self.method} as {self.revision} defines it"
+        if not (found := tuple(flaws)):  # as nearly always
+            return Seen(clause, True, self.entry.n, expected, mild=Breach.WARN)
         grave: list[str] = []
         mild: list[str] = []
-        for flaw in flaws:
+        for flaw in found:
             (mild if flaw.mild else grave).append(flaw.text)
         texts = list(dict.fromkeys(grave or mild))
         more = f"; and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-        kind = _KINDS.get(self.part, "a result of")
         return Seen(
             clause,
-            not texts,
+            False,
             self.entry.n,
-            expected or f"{kind} {self.method} as {self.revision} defines it",
+            expected,
             "; ".join(texts[:SHOWN]) + more,
             mild=None if grave else Breach.WARN,
         )
@@ -89,7 +92,7 @@ def _shapes(record: Record) -> dict[str, list[Seen]]:
     for message in typed(record):
         look = message.look
         for clause in look.clauses:
-            flaws = (flaw for flaw in look.flaws if flaw.clause == clause)
+            flaws = [flaw for flaw in look.flaws if flaw.clause == clause]
             found.setdefault(clause, []).append(message.seen(clause, flaws))
     return found
 

@@ -9,7 +9,7 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 def safe(text: str) -> str:
     """Escape control characters, escape sequences, bidirectional marks and lone surrogates."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable():  # none of them is
         return text
     return "".join(
         char.encode("unicode_escape").decode("ascii")

@@ -190,6 +190,11 @@ class Transcript:
         found: T = known[1]
         return found
 
+    def events(self, *kinds: Happened) -> list[Entry]:
+        """Return the events of some kinds, by default all: most rules look for very few lines."""
+        found = self.once(Source.EVENT, lambda: [e for e in self if e.source is Source.EVENT])
+        return [one for one in found if one.happened in kinds] if kinds else found
+
     def enter(self, scenario: str) -> None:
         """Begin a scenario: later entries belong to it; to none if it is empty."""
         self.scenario = scenario
