@@ -17,7 +17,7 @@ from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.schema_rules import LONGEST, SCHEMAS, each, shapes, typed
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.framing import Line
-from mcp_touchstone.wire.schema import ROOM
+from mcp_touchstone.wire.schema import ROOM, SHORT
 from mcp_touchstone.wire.schema_dialect import DIALECTS, allows, violations
 from mcp_touchstone.wire.transcript import Transcript
 from tests import schema_samples as samples
@@ -272,19 +272,32 @@ def test_message_that_came_after_a_rule_is_judged_too() -> None:
 def test_repeated_content_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     talk = session()
     for number in range(1, 9):
-        talk.answered(number, "tools/call", {"content": [{"type": "text", "text": "once"}]})
+        talk.answered(number, "tools/call", {"content": [{"type": "text", "texts": "once"}]})
     validated = []
-    flaws = SCHEMAS.flaws
+    found = SCHEMAS._found
 
     def counted(*call: Any) -> Any:
         validated.append(call)
-        return flaws(*call)
+        return found(*call)
 
-    monkeypatch.setattr(SCHEMAS, "flaws", counted)
+    monkeypatch.setattr(SCHEMAS, "_found", counted)
     looks = [message.look for message in typed(talk.record)]
 
-    assert len(looks) == 9
-    assert len(validated) <= 2
+    assert [len(look.flaws) for look in looks[1:]] == [1] * 8
+    assert len(validated) == 2  # with the opening
+
+
+def test_only_long_messages_without_a_flaw_are_remembered() -> None:
+    talk = session()
+    for number, length in enumerate((1, SHORT), 1):
+        said = {"content": [{"type": "text", "text": f"{talk!r}" + "x" * length}]}
+        talk.answered(number, "tools/call", said)
+    known = {**SCHEMAS._seen._known}
+    clauses = [message.look.clauses for message in typed(talk.record)][1:]
+
+    assert len({**SCHEMAS._seen._known}.keys() - known.keys()) == 1
+    assert clauses[0] == clauses[1]
+    assert "server-text-content-shape" in clauses[0]
 
 
 class Tool(dict[str, Any]):

@@ -93,38 +93,95 @@ def test_introspection_knows_the_tokens_that_are_valid(issuer: Issuer, flaw: str
     )
 
 
-def test_client_gets_a_token_for_a_code_with_pkce(issuer: Issuer) -> None:
-    back = "http://127.0.0.1:9/back"
-    client = post(f"{issuer.url}/register", {"redirect_uris": [back]}, as_json=True)["client_id"]
+BACK = "http://127.0.0.1:9/back"
+
+
+class Stays(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_words: Any) -> None:
+        return None
+
+
+def sent_back(issuer: Issuer, registered: list[str], **more: str) -> tuple[str, int, str]:
+    """Return a new client, the status of its authorization request, and where the browser goes."""
+    about = {"redirect_uris": registered}
+    client = post(f"{issuer.url}/register", about, as_json=True)["client_id"]
     challenge = base64.urlsafe_b64encode(hashlib.sha256(b"verifier").digest()).rstrip(b"=").decode()
     asked = {
         "client_id": client,
-        "redirect_uri": back,
         "state": "s",
         "scope": "read",
         "code_challenge": challenge,
         "code_challenge_method": "S256",
         "login_hint": USERS[1],
         "resource": "https://a.example/mcp",
+        **more,
     }
-
-    class Stays(urllib.request.HTTPRedirectHandler):
-        def redirect_request(self, *_words: Any) -> None:
-            return None
-
     with pytest.raises(urllib.error.HTTPError) as redirect:
         urllib.request.build_opener(Stays).open(f"{issuer.url}/authorize?{urlencode(asked)}")
-    said = parse_qs(urlsplit(redirect.value.headers["Location"]).query)
     redirect.value.close()
-    form = {"grant_type": "authorization_code", "code": said["code"][0], "redirect_uri": back}
-    form |= {"client_id": client, "code_verifier": "verifier"}
+    return client, redirect.value.code, redirect.value.headers["Location"] or ""
+
+
+def allowed(
+    issuer: Issuer, registered: list[str], **more: str
+) -> tuple[str, str, dict[str, list[str]]]:
+    """Return a new client, the place to which the browser is sent, and what it is told there."""
+    client, _, place = sent_back(issuer, registered, **more)
+    back, _, query = place.partition("?")
+    return client, back, parse_qs(query)
+
+
+def redeeming(client: str, said: dict[str, list[str]], **more: str) -> dict[str, str]:
+    form = {"grant_type": "authorization_code", "code": said["code"][0], "client_id": client}
+    return {**form, "code_verifier": "verifier", **more}
+
+
+def test_client_gets_a_token_for_a_code_with_pkce(issuer: Issuer) -> None:
+    client, back, said = allowed(issuer, [BACK], redirect_uri=BACK)
+    form = redeeming(client, said, redirect_uri=BACK)
     token = post(f"{issuer.url}/token", form)["access_token"]
 
+    assert back == BACK
     assert (said["state"], said["iss"]) == (["s"], [issuer.url])
     claims = issuer.mint.read(token) or {}
     assert (claims["sub"], claims["aud"]) == (USERS[1], "https://a.example/mcp")
     with refused():
         post(f"{issuer.url}/token", form)  # a code is used once
+
+
+ELSEWHERE = "http://127.0.0.1:9/elsewhere"
+
+
+@cases(
+    ([BACK], {}, {}),
+    ([BACK], {}, {"redirect_uri": BACK}),
+    ([BACK], {"redirect_uri": BACK}, {}),
+    ([BACK, ELSEWHERE], {"redirect_uri": BACK}, {}),
+)
+def test_token_request_need_not_repeat_the_redirect_uri(
+    issuer: Issuer, registered: list[str], asking: dict[str, str], redeemed: dict[str, str]
+) -> None:
+    client, back, said = allowed(issuer, registered, **asking)
+    token = post(f"{issuer.url}/token", redeeming(client, said, **redeemed))["access_token"]
+
+    assert back == BACK
+    assert (issuer.mint.read(token) or {})["sub"] == USERS[1]
+
+
+@cases({}, {"redirect_uri": BACK})
+def test_token_request_must_not_name_another_redirect_uri(
+    issuer: Issuer, asking: dict[str, str]
+) -> None:
+    for other in (ELSEWHERE, BACK + "/"):
+        client, _, said = allowed(issuer, [BACK], **asking)
+        with refused():
+            post(f"{issuer.url}/token", redeeming(client, said, redirect_uri=other))
+
+
+def test_authorization_request_must_name_one_of_two_redirect_uris(issuer: Issuer) -> None:
+    named: list[dict[str, str]] = [{}, {"redirect_uri": "http://127.0.0.1:9/third"}]
+    found = [sent_back(issuer, [BACK, ELSEWHERE], **more)[1:] for more in named]
+    assert found == [(400, ""), (400, "")]
 
 
 @cases(
