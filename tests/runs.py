@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_touchstone.catalog.loader import BOTH, load
+from mcp_touchstone.catalog.loader import BOTH, CLIENTS, load, rows
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.connection.server_profile import ServerProfile
 from mcp_touchstone.engine.runner import Choice, judge
@@ -39,5 +39,7 @@ def run_of(
     made = Run(subject, **more)
     for (rule, revision), outcome in found.items():
         one = Judgement(clause=rule, revision=revision, outcome=outcome, **judgement)
-        made.verdicts.append(Verdict(load(BOTH).catalogue[rule], revision, outcome, one, [one]))
+        known = load(BOTH).catalogue
+        clause = known[rule] if rule in known else rows(CLIENTS)[rule]
+        made.verdicts.append(Verdict(clause, revision, outcome, one, [one]))
     return made

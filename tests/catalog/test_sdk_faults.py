@@ -589,6 +589,48 @@ def test_the_table_names_clauses_and_scenarios_that_exist(side: str, suite: str)
     assert unknown == set()
 
 
+ORDER, BOUND = "client-auth-server-metadata-order", "client-auth-token-method"
+LOST = "client-http-session-lost"
+OF_CLIENTS = sdk_faults.read(
+    {
+        "releases": [
+            row("mcp", "1.20.0", f"{BOUND} s warn {NEW}", f"{LOST} s fail {NEW}"),
+            row("mcp", "2.0.0", f"{BOUND} s warn {NEW}", f"{ORDER} s fail {NEW}"),
+        ]
+    },
+    {},
+)
+
+
+@cases(
+    ("mcp==1.20.0", {}, ["mcp 1.20.0"] * 2),
+    ("mcp==1.20.0", {(ORDER, NEW): Outcome.PASS}, [*["mcp 1.20.0"] * 2, "own"]),
+    ("mcp==1.20.0", {(ORDER, NEW): Outcome.FAIL}, ["own", "mcp 1.20.0", "own"]),
+    ("mcp==1.20.0", {(ORDER, NEW): Outcome.WARN}, ["own", "mcp 1.20.0", "own"]),
+    ("mcp==1.20.0", {("client-auth-scope", NEW): Outcome.WARN}, [*["mcp 1.20.0"] * 2, "own"]),
+    ("mcp==2.0.0", {(ORDER, NEW): Outcome.FAIL}, ["mcp 2.0.0", "own", "mcp 2.0.0"]),
+    ids=[
+        *("not judged", "as the SDK does", "in another way", "in another way, mildly"),
+        *("by what its user asked for", "as the SDK does, which is wrong"),
+    ],
+)
+def test_client_that_looks_for_metadata_otherwise_has_a_login_of_its_own(
+    sdk: str, more: Found, whose: list[str]
+) -> None:
+    found = {(BOUND, NEW): Outcome.WARN, (LOST, NEW): Outcome.FAIL, **more}
+    made = run(found, sdk, table=())
+    made = replace(made, subject=replace(made.subject, kind="client"))
+
+    assert owners(attribute(made, OF_CLIENTS)) == whose
+
+
+def test_rules_that_tell_a_login_of_its_own_exist() -> None:
+    clauses = rows(CLIENTS)
+
+    assert {clauses[one].place for one in sdk_faults.SEARCH} <= sdk_faults.LOGIN
+    assert {clause.place for clause in clauses} >= sdk_faults.LOGIN
+
+
 def test_a_client_has_the_faults_of_the_table_of_clients() -> None:
     made = run(FAILING, SDK, table=())
     made = replace(made, subject=replace(made.subject, kind="client"))

@@ -7,10 +7,10 @@ scenario. Every other finding is the server's own. A server that is judged over 
 faults that the minimal server has only there. The same holds for clients, over both transports.
 """
 
+import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -27,6 +27,19 @@ TABLES: Final = {
 
 FINDINGS: Final = (Outcome.FAIL, Outcome.WARN)
 """The outcomes that the table has."""
+
+LOGIN: Final = frozenset({"clients/authorization", "clients/registration", "clients/grants"})
+"""The chapters on what a client does to get a token."""
+
+SEARCH: Final = frozenset(
+    f"client-auth-{rule}"
+    for rule in ("metadata-url", "metadata-order", "server-metadata-order", "default-endpoints")
+)
+"""The rules on the search for metadata: code of a login breaks them, and no setting of its user.
+
+A client that breaks one where the minimal client on its SDK keeps it has a login of its own, or
+another part of it would be at fault in the SDK too. So nothing in ``LOGIN`` is the SDK's then.
+"""
 
 
 class KnownFinding(NamedTuple):
@@ -125,7 +138,7 @@ def read(
     return tuple(releases)
 
 
-@cache
+@functools.cache
 def releases(*, http: bool = False, side: str = "server") -> tuple[Release, ...]:
     """Return the judged releases, in the order of the table; see ``read``."""
     from mcp_touchstone.catalog.loader import (  # noqa: PLC0415  (if needed)
@@ -172,6 +185,8 @@ def attribute(run: Run, table: Sequence[Release] | None = None) -> Run:
     layers = [(sdk, judged(sdk, known)) for sdk in sdks]
     is_unknown = not sdks and not run.subject.bundled
     found = [_attributed(one, layers, known, is_unknown=is_unknown) for one in run.verdicts]
+    if any(map(functools.partial(_is_other_search, layers), found)):
+        found = [replace(one, sdk=None) if one.clause.place in LOGIN else one for one in found]
     theirs = {one.clause.id for one in found if one.sdk is not None}
     # The run may have judged some revisions only, but the releases were judged in all of them.
     near = [release for _sdk, layer in layers for release in layer]
@@ -215,6 +230,13 @@ def _attributed(
         return verdict
     fault = SdkFault(layer[0], _like(*layer), _fixed(verdict, there, known))
     return replace(verdict, sdk=fault)
+
+
+def _is_other_search(layers: Sequence[tuple[Package, tuple[Release, ...]]], one: Verdict) -> bool:
+    """Return whether a client breaks a rule on the search for metadata that its SDK keeps."""
+    if one.clause.id not in SEARCH or one.gravest.outcome not in FINDINGS or one.sdk is not None:
+        return False
+    return any(_speaking(one.revision, near) for _sdk, near in layers)
 
 
 _Layer = tuple[Package, tuple[Release, ...]]
