@@ -282,6 +282,22 @@ def test_the_table_of_official_scenarios_has_those_of_our_parts() -> None:
     assert named - {"elicitation-defaults"} <= theirs
 
 
+@cases(
+    ("auth-dpop", "the scenario auth-dpop is of a draft"),
+    ("stderr", "the scenario stderr needs stdio"),
+    ("silly", "silly"),
+)
+def test_no_scenario_is_played_if_a_named_one_cannot_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, why: str
+) -> None:
+    ran = tmp_path / "ran"
+    code = f"open({str(ran)!r}, 'w')\n" + GOOD
+
+    assert run(tmp_path, code, "--http", "--scenario", "tools_call", "--scenario", name) == 2
+    assert why in capsys.readouterr().err
+    assert not ran.exists()
+
+
 def test_a_scenario_of_a_draft_is_played_only_where_its_chapter_is_selected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

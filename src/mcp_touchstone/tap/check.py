@@ -76,6 +76,7 @@ def check(
     began = now()
     scenes = _Scenes(client, resolve.client_target(client), choice)
     tidy()
+    scenes.allow(client.scenario)
     names = [*dict.fromkeys(client.scenario or scenes.fit())]
     part, count = client.shard or (1, 1)
     with interrupts.allowed():
@@ -170,16 +171,23 @@ class _Scenes:
             and not self._of_draft(part)
         ]
 
+    def allow(self, names: Sequence[str]) -> None:
+        """Refuse scenarios that the user named, before any is played.
+
+        Raises:
+            UserError: there is no such scenario, or it lacks something.
+        """
+        for name in names:
+            if lacks := self._of_draft(find(name)) or self._lacks(name):
+                raise ClientError(f"client: the scenario {name} {lacks}")
+
     def play(self, name: str) -> Played:
         """Run the client in a scenario.
 
         Raises:
-            ClientError: it cannot be run, or the user named a scenario that lacks something.
+            ClientError: it cannot be run.
         """
-        named = self._client.scenario
-        lacks = self._of_draft(find(name)) or self._lacks(name)
-        if lacks and named:
-            raise ClientError(f"client: the scenario {name} {lacks}")
+        named, lacks = self._client.scenario, self._lacks(name)
         handlers = [*official(name).split(), BASIC] if self.by_contract else [name]
         if self.by_contract and not official(name):
             handlers = [name] if named else []
