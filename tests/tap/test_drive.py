@@ -462,13 +462,15 @@ def test_a_client_that_does_not_end_is_ended(
     (["server", "request", "document", "metadata", "register", "request"], "nobody opened"),
     (["server", "request", "metadata"], "nobody opened"),
     (["metadata", "register", "authorize", "request"], "used no code"),
+    (["metadata", "register", 'authorize {"registered": true}', "request"], "used no code"),
+    (["metadata", 'authorize {"registered": false}', "request"], "did not come back"),
     (["metadata", "register", "authorize", "token", "request"], ""),
     (["server", "request", "document"], ""),
 )
 def test_a_client_that_waits_for_a_login_is_named(places: list[str], waits: str) -> None:
     recorder = Recorder(None, {"url": "http://127.0.0.1:1/mcp", "scenario": "auth"}, {})
     for place in places:
-        recorder.event(f"{Happened.AUTHORIZATION}{place} {{}}")
+        recorder.event(f"{Happened.AUTHORIZATION}{place}" + " {}" * (" " not in place))
     talk = recording.kept(bytes(recorder.kept), Path("auth-1.jsonl"))
 
     came = course.outcome(PlayedScenario("auth"), find("auth"), None, [talk], 5)

@@ -1,5 +1,6 @@
 """What came of a scenario, by the lines of the client; its exit status is evidence only."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -28,8 +29,13 @@ LOGIN: Final = {
     "metadata": _UNVISITED,
     "register": _UNVISITED,
     "authorize": "it used no code of the last authorization response",
+    "refused": "our issuer refused its authorization request, so its browser did not come back",
 }
-"""The last that our issuer saw of a client that did not end -> what it may wait for."""
+"""The last that our issuer saw of a client that did not end -> what it may wait for.
+
+An issuer that does not know the client, or the address, must not send the browser there: RFC 6749,
+section 4.1.2.1.
+"""
 
 
 def end(status: int | None) -> str:
@@ -104,10 +110,11 @@ def goes_on(one: Recording) -> bool:
 
 
 def _places(one: Recording) -> Iterator[str]:
-    """Yield what our server and its issuer noted of authorization: the first word of each."""
-    for row in one.rows:
-        if row.happened is Happened.AUTHORIZATION:
-            yield row.text.removeprefix(Happened.AUTHORIZATION).partition(" ")[0]
+    """Yield what our server and its issuer noted of authorization: a word of each."""
+    for row in one.events(Happened.AUTHORIZATION):
+        place, _, facts = row.text.removeprefix(Happened.AUTHORIZATION).partition(" ")
+        refused = place == "authorize" and json.loads(facts).get("registered") is False
+        yield "refused" if refused else place
 
 
 def _messages(one: Recording) -> Iterator[Any]:
