@@ -410,14 +410,14 @@ def _plain(schema: Mapping[str, Any]) -> Iterator[Test]:
         elif word == "enum":
             yield functools.partial(_is_one_of, constants=said)
         elif word == "required":
-            yield functools.partial(_has_all, said)
+            yield functools.partial(_has_all, frozenset(said))
         elif word not in _BELOW | _SILENT:
             about = _ABOUT.get(word, object)
             yield functools.partial(lambda kind, value: not isinstance(value, kind), about)
 
 
-def _has_all(names: Sequence[str], value: Any) -> bool:
-    return not isinstance(value, dict) or all(name in value for name in names)
+def _has_all(names: frozenset[str], value: Any) -> bool:
+    return not isinstance(value, dict) or names <= value.keys()
 
 
 def _of(name: str | list[str]) -> Test:
