@@ -1,5 +1,6 @@
 """`mcp-touchstone client`: one revision, several clients at a time, shards, known outcomes."""
 
+import errno
 import itertools
 import json
 import os
@@ -20,8 +21,9 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.parts import stepper
 from mcp_touchstone.parts.scenarios import find, scenarios, without
 from mcp_touchstone.results.verdict import Outcome
-from mcp_touchstone.tap import check, client_process, show
+from mcp_touchstone.tap import check, client_process, drive, show
 from mcp_touchstone.tap.client_process import STARTS
+from mcp_touchstone.tap.drive import Played
 from mcp_touchstone.tap.stage import Stage
 from mcp_touchstone.target import values
 from mcp_touchstone.target.target import Target
@@ -296,6 +298,32 @@ def test_no_scenario_is_played_if_a_named_one_cannot_be(
     assert run(tmp_path, code, "--http", "--scenario", "tools_call", "--scenario", name) == 2
     assert why in capsys.readouterr().err
     assert not ran.exists()
+
+
+@cases(("progress", 1), ("tools_call", 2))
+def test_a_scenario_that_cannot_be_run_takes_no_verdict_of_another(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    status: int,
+) -> None:
+    play = drive.play
+
+    def fails(target: Target, scenario: str, *more: Any, **named: Any) -> Played:
+        if scenario == name:
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        return play(target, scenario, *more, **named)
+
+    monkeypatch.setattr(drive, "play", fails)
+    code = GOOD + "say(id=1, method='tools/list')\n" + CLOSE  # the same id again
+    words = ("--scenario", "tools_call", "--scenario", "progress")
+
+    assert run(tmp_path, code, *words) == status
+    if status == 1:
+        assert played(tmp_path) == {"tools_call": "judged", "progress": "crashed"}
+    said = capsys.readouterr()
+    assert os.strerror(errno.EAGAIN) in said.out + said.err
 
 
 def test_a_scenario_of_a_draft_is_played_only_where_its_chapter_is_selected(

@@ -4,7 +4,7 @@ import importlib.util
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,7 @@ from mcp_touchstone.engine.runner import tidy
 from mcp_touchstone.parts import stepper
 from mcp_touchstone.parts.part import Part, Protection
 from mcp_touchstone.parts.scenarios import find, scenarios, without
-from mcp_touchstone.results.played import PlayedScenario, troubles
+from mcp_touchstone.results.played import PlayedScenario, ScenarioOutcome, troubles
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.sdk_faults import attribute
 from mcp_touchstone.results.subject import Subject
@@ -126,8 +126,9 @@ def _played(
     with ThreadPoolExecutor(jobs) as pool:
         found = [pool.submit(scenes.play, name) for name in names]
         try:
-            for one in found:
-                played.append(one.result())
+            for name, one in zip(names, found, strict=True):
+                lost = PlayedScenario(name, revision=scenes.revision)
+                played.append(_result(one, lost, played))
                 on_played(played[-1])
         except BaseException as error:
             more = [one for one in found[len(played) :] if one.done() and not one.exception()]
@@ -139,16 +140,36 @@ def _played(
     return played, False
 
 
+def _result(one: Future[Played], lost: PlayedScenario, before: Sequence[Played]) -> Played:
+    """Return what came of a scenario; one that cannot be run takes no verdict of those before.
+
+    Args:
+        lost: the scenario, if it cannot be run.
+
+    Raises:
+        ClientError: it cannot be run, and none before it has a verdict.
+    """
+    try:
+        return one.result()
+    except ClientError as error:
+        if not any(each.recordings for each in before):
+            raise
+        why = str(error).removeprefix("client: ")
+        return Played(replace(lost, outcome=ScenarioOutcome.CRASHED, why=why))
+
+
 class _Scenes:
     """A client, and all that its scenarios share.
 
     Attributes:
         by_contract: whether it follows the contract of the official conformance suite.
+        revision: the only one that our server speaks; empty for those of each era.
         running: the clients that run.
     """
 
     def __init__(self, client: Settings, target: Target, choice: Choice) -> None:
         self.by_contract = not drive.names_server(client.client)
+        self.revision = client.spec_version
         self._chosen = {""} | {
             clause.chapter
             for rule in load(CLIENTS).ambients
