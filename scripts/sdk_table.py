@@ -103,8 +103,9 @@ def judge(side: str, command: list[str], report: Path, *options: str) -> dict[st
     """
     words = [sys.executable, "-m", "mcp_touchstone", COMMANDS[side], "--quiet", "--no-baseline"]
     words += ["--json", str(report), *options, "--", *command]
+    report.unlink(missing_ok=True)  # one of an earlier run would pass for that of a crash
     done = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
-    if done.returncode not in {0, 1}:
+    if done.returncode not in {0, 1} or not report.exists():
         raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}")
     found: dict[str, Any] = json.loads(report.read_text("utf-8"))
     return found

@@ -708,6 +708,17 @@ def _installed() -> tuple[str, str]:
         return "", ""
 
 
+def test_the_report_of_an_earlier_run_is_not_that_of_a_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, report = _script(), tmp_path / "report.json"
+    report.write_text('{"summary": {}}')
+    monkeypatch.setattr(sys, "executable", "false")  # it ends with status 1
+
+    with pytest.raises(SystemExit, match="exit status 1"):
+        script.judge("client", ["client"], report)
+
+
 @pytest.mark.timeout(300)
 def test_a_part_of_the_table_is_made_again(tmp_path: Path) -> None:
     interpreter, number = _installed()
