@@ -3,6 +3,7 @@
 import importlib
 import json
 import sys
+import uuid
 import weakref
 from typing import Any, Final
 
@@ -270,9 +271,9 @@ def test_message_that_came_after_a_rule_is_judged_too() -> None:
 
 
 def test_repeated_content_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    talk = session()
+    talk, unknown = session(), str(uuid.uuid4())  # no other test may have shown it
     for number in range(1, 9):
-        talk.answered(number, "tools/call", {"content": [{"type": "text", "texts": "once"}]})
+        talk.answered(number, "tools/call", {"content": [{"type": "text", "texts": unknown}]})
     validated = []
     found = SCHEMAS._found
 
@@ -284,16 +285,16 @@ def test_repeated_content_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> 
     looks = [message.look for message in typed(talk.record)]
 
     assert [len(look.flaws) for look in looks[1:]] == [1] * 8
-    assert len(validated) == 2  # with the opening
+    assert [call[2] for call in validated if call[2] != "initialize"] == ["tools/call"]
 
 
 def test_only_long_messages_without_a_flaw_are_remembered() -> None:
-    talk = session()
+    talk, unknown = session(), str(uuid.uuid4())
     for number, length in enumerate((1, SHORT), 1):
-        said = {"content": [{"type": "text", "text": f"{talk!r}" + "x" * length}]}
+        said = {"content": [{"type": "text", "text": unknown + "x" * length}]}
         talk.answered(number, "tools/call", said)
     known = {**SCHEMAS._seen._known}
-    clauses = [message.look.clauses for message in typed(talk.record)][1:]
+    clauses = [message.look.clauses for message in typed(talk.record)[1:]]
 
     assert len({**SCHEMAS._seen._known}.keys() - known.keys()) == 1
     assert clauses[0] == clauses[1]
