@@ -181,10 +181,12 @@ def does_not_fall_back_from_a_modern_server(record: Record) -> Iterator[Seen]:
     """A server that answered server/discover with a result gets no initialize."""
     asked = clients.requests(record)
     for one in asked:
-        if one.method == "server/discover" and clients.result(record, one):
-            later = [a.line for a in asked if a.method == "initialize" and a.line > one.line]
+        found = clients.answer(record, one)
+        if one.method == "server/discover" and found and clients.result(record, one):
+            came = found[0].n  # who waited in vain for it may have fallen back before
+            later = [a.line for a in asked if a.method == "initialize" and a.line > came]
             fell = clients.event(record, Happened.FELL_BACK)  # over HTTP a session is apart
-            later += [fell.n] if fell and fell.n > one.line else []
+            later += [fell.n] if fell and fell.n > came else []
             at, actual = (later or [one.line])[0], "initialize after the result of server/discover"
             yield Seen("client-era-kept", not later, at, "requests of 2026-07-28", actual)
             return

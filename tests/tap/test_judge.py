@@ -258,6 +258,25 @@ def test_a_question_for_the_eras_is_judged_although_it_names_no_revision(tmp_pat
     assert {"client-meta-version", "client-meta-capabilities"} <= found
 
 
+@cases((False, "pass"), (True, "warn"))
+def test_a_client_that_waited_in_vain_for_the_eras_may_fall_back(
+    tmp_path: Path, in_time: bool, outcome: str
+) -> None:
+    """The result comes after its ``initialize``, or before; the clause is only a SHOULD."""
+    discover = asked(1, "server/discover", _meta=MODERN)
+    result = answered(1, resultType="complete", supportedVersions=["2026-07-28"], capabilities={})
+    fallback = asked(2, "initialize", protocolVersion="2025-11-25", capabilities={})
+    refusal = Side.SERVER, {"id": 2, "error": {"code": -32601, "message": "no"}}
+    listed = asked(3, "tools/list", _meta=MODERN)
+    said = [discover, result, fallback] if in_time else [discover, fallback, result]
+    recorder = Recorder(tmp_path / "1.jsonl", {"command": ["server"]}, {})
+    for side, message in (*said, refusal, listed):
+        recorder.take(side, _line(message))
+    recorder.close()
+
+    assert verdicts(tmp_path, "client")["client-era-kept"] == outcome
+
+
 @cases(
     ([], "2026-07-28", "fail"),
     (["2025-11-25"], "2025-11-25", "warn"),
