@@ -153,7 +153,9 @@ async def pydantic_ai(server: list[str]) -> AsyncIterator[Acts]:
 
 @asynccontextmanager
 async def fast_agent(server: list[str]) -> AsyncIterator[Acts]:
-    """Use fast-agent-mcp, which installs skills."""
+    """Use fast-agent-mcp, which installs skills and cannot be given a client id."""
+    if CONTEXT["name"] in {"auth-known", "auth-pre-registered"}:
+        sys.exit("fast-agent-mcp has no setting for a client id")
     from fast_agent.config import MCPServerSettings, MCPSettings, Settings  # noqa: PLC0415
     from fast_agent.context import Context  # noqa: PLC0415
     from fast_agent.mcp.mcp_aggregator import MCPAggregator, MCPAttachOptions  # noqa: PLC0415
