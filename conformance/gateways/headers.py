@@ -20,6 +20,7 @@ from mcp_touchstone.gateway.suite import (
     hops,
     object_in,
     parts,
+    value_in,
 )
 
 STREAMED: Final = ("streamed-0", "streamed-1", "streamed-2")
@@ -108,6 +109,22 @@ def _arrives(pair: hops.Pair, clause: str) -> Iterator[Seen]:
     """Yield whether the answers to calls arrive that the server gives in streams."""
     if any(one.exchanges for one in pair.through.upstream):
         yield from pair.answered(clause, *STREAMED, RESUMED)
+
+
+@ambient("gateway-status-error", of="contents")
+def answers_errors_with_their_status(pair: hops.Pair) -> Iterator[Seen]:
+    """The error about a method that nobody has gets the HTTP status that the server gives it."""
+    for name in pair.taken("no-method"):
+        (code, own), (came, status) = (
+            (
+                value_in(held.steps[name].value, "error", "code"),
+                hops.status_of(held.clients[0], held.steps[name].asked),
+            )
+            for held in (pair.direct, pair.through)
+        )
+        if code is not None and code == came:
+            actual = f"{hops.Fate.CHANGED}: {status} with the error {code}"
+            yield pair.seen("gateway-status-error", name, status == own, str(own), actual)
 
 
 def _posts(held: hops.Held) -> Iterator[tuple[int, HttpExchange]]:

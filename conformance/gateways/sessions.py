@@ -5,6 +5,7 @@ from typing import Final
 
 from mcp_touchstone.gateway.suite import ExchangeTalk, Seen, ambient, brief, exchange, hops
 
+NOT_FOUND: Final = 404
 SHOWN: Final = 2
 """Messages that a finding shows."""
 
@@ -36,18 +37,21 @@ def ends_a_session(talk: ExchangeTalk) -> None:
         talk.facts["closed"] = talk.is_cancelled("of-1")
         params = talk.params("echo", text="after", mark="after")
         after = http.post(talk.connections[other].build("tools/call", params))
-        talk.facts["after"] = after.reply.result, str(after)
+        talk.facts["after"] = after.reply.result, str(after), after.status
 
 
-@ambient("gateway-sessions-ended", "gateway-sessions-closed", of="sessions")
+@ambient("gateway-sessions-ended", "gateway-sessions-404", "gateway-sessions-closed", of="sessions")
 def ends_sessions(pair: hops.Pair) -> Iterator[Seen]:
     """A session that its client ended is over, at the gateway and at the server."""
     if "closed" not in pair.through.facts:
         return
-    result, answer = pair.through.facts["after"]
+    result, answer, status = pair.through.facts["after"]
     actual = f"{answer}: {brief(result)}" if result else answer
     clause = "gateway-sessions-ended"
     yield pair.seen(clause, "of-1", result is None, "no service after the end", actual)
+    if result is None:
+        clause, passed = "gateway-sessions-404", status == NOT_FOUND
+        yield pair.seen(clause, "of-1", passed, "404 Not Found after the end", answer)
     first, second = (pair.through.call(f"of-{client}") for client in (0, 1))
     if first is not None and second is not None and first[0] != second[0]:
         spot, closed = (second[0], second[1].n), bool(pair.through.facts["closed"])

@@ -1,7 +1,7 @@
 """gateways/trouble: a server that is late, wrong, changes or ends, and a client that leaves."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from mcp_touchstone.gateway.suite import (
     SOON,
@@ -14,6 +14,7 @@ from mcp_touchstone.gateway.suite import (
     is_modern,
     object_in,
     troubled,
+    upstream,
 )
 
 LATE: Final = 5000
@@ -21,6 +22,12 @@ LATE: Final = 5000
 
 PATIENT: Final = 20.0
 """Seconds for a late answer."""
+
+TRIES: Final = 10
+"""Calls until a server that starts again must be reached."""
+
+UNAUTHORIZED, LOST = 401, 404
+"""The statuses for a request without a right token, and for a session that is over."""
 
 HALF: Final = troubled.UNPAIRED
 
@@ -59,12 +66,32 @@ def calls_a_wrong_server(talk: ExchangeTalk) -> None:
     talk.take("half-sent", sent, seconds=SOON)
 
 
+@exchange("refused")
+def calls_what_is_refused(talk: ExchangeTalk) -> None:
+    """Call a tool that a server over HTTP refuses with each of some statuses, and another one."""
+    for status in upstream.REFUSALS:
+        mark = f"refused-{status}"
+        line = talk.send("tools/call", talk.params("refuse", status=status, mark=mark))
+        talk.take(mark, line, seconds=PATIENT)
+    talk.call("served", "echo", text="served", mark="served")
+
+
 @exchange("end")
 def ends_the_server(talk: ExchangeTalk) -> None:
-    """Let the server end while a call is open."""
-    line = talk.send("tools/call", talk.params("leave"))
-    if talk.take("leave", line).value is not None:
-        talk.call("again", "echo", text="again", mark="again")
+    """Let the server end while a call is open, and call until it is back."""
+    line = talk.send("tools/call", talk.params("leave", mark="leave"))
+    if talk.take("leave", line).value is None and not talk.shares:
+        return
+    for _ in range(TRIES):
+        step = talk.call("again", "echo", text="again", mark="again")
+        if step.result or step.timed_out or _is_over(talk.first.transcript, step.asked):
+            break
+        talk.settle()
+
+
+def _is_over(transcript: Any, line: int) -> bool:
+    """Whether a client was told that its session is over."""
+    return hops.status_of(transcript, line) == LOST
 
 
 @exchange("leave", troubled.Troubled)
@@ -166,6 +193,53 @@ def goes_on_after_the_end_of_its_server(pair: hops.Pair) -> Iterator[Seen]:
     steps = pair.through.steps
     if pair.through.upstream and "again" in steps and steps["leave"].value is not None:
         yield pair.ends("gateway-end-after", "again")
+
+
+@ambient("gateway-restart-reached", of="end")
+def reaches_a_server_that_starts_again(pair: hops.Pair) -> Iterator[Seen]:
+    """A server over HTTP that starts again on its port is reached."""
+    steps, came = pair.through.steps, pair.through.call("leave")
+    posts = [o for each in pair.through.upstream for o in each.exchanges if o.verb == "POST"]
+    posts.sort(key=lambda one: one.began)
+    told = any(one.status == LOST for one in posts[:-1])  # gateway-session-lost judges the rest
+    if came and posts and "again" in steps and not told:
+        step = steps["again"]
+        if not (step.timed_out or _is_over(pair.transcript, step.asked)):
+            said = step.why or brief(step.value)
+            actual = f"{hops.Fate.LOST}: the server is back, and the answer is {said}"
+            yield pair.seen(
+                "gateway-restart-reached", "again", bool(step.result), "its answer", actual
+            )
+
+
+@ambient("gateway-refusal-told", of="refused")
+def tells_that_a_call_was_refused(pair: hops.Pair) -> Iterator[Seen]:
+    """A call that the server refuses by a status has no result, and nobody waits for it."""
+    served = pair.through.steps.get("served")
+    posts = [one for each in pair.through.upstream for one in each.exchanges]
+    for status in {one.status for one in posts} & {*upstream.REFUSALS}:
+        name = f"refused-{status}"
+        step = pair.through.steps[name]
+        passed = not step.timed_out and (not step.result or step.result.get("isError") is True)
+        actual = step.why or f"{hops.Fate.INVENTED}: {brief(step.value)}"
+        yield pair.seen("gateway-refusal-told", name, passed, f"an error for {status}", actual)
+        if passed and served is not None:
+            yield pair.ends("gateway-refusal-told", "served")
+
+
+@ambient("gateway-challenge", of="refused")
+def wants_a_token_with_a_challenge(pair: hops.Pair) -> Iterator[Seen]:
+    """A gateway that answers 401 says in WWW-Authenticate what it wants."""
+    for one in pair.transcript.exchanges:
+        if one.status == UNAUTHORIZED:
+            challenged = one.header("WWW-Authenticate") is not None
+            yield Seen(
+                "gateway-challenge",
+                challenged,
+                one.line or one.event_line or None,
+                "401 with WWW-Authenticate",
+                f"{hops.Fate.LOST}: {one} without WWW-Authenticate",
+            )
 
 
 @ambient("gateway-session-list", of="leave")

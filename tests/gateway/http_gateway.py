@@ -8,6 +8,7 @@ import io
 import json
 import socket
 import sys
+import threading
 from collections.abc import Iterable
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -319,6 +320,58 @@ class OneStream(Gateway):
         super()._exchange(ours=ours)
 
 
+class Says(Gateway):
+    """Gives some answers another status, or another header.
+
+    Attributes:
+        status: the status in place of those of ``of``.
+        of: the statuses; any for none.
+        kind: the messages: ``request``, ``notification`` or ``response``.
+        revised: name and beginning of the value of a header -> its value; empty for none.
+    """
+
+    status = 0
+    of: ClassVar[tuple[int, ...]] = ()
+    kind = "request"
+    revised: ClassVar[dict[tuple[str, str], str]] = {}
+
+    def _begin(self, status: int, why: str, headers: Headers) -> None:
+        asked = self.asked or {}
+        kinds = "request" if "id" in asked else "notification"
+        kind = kinds if "method" in asked else "response"
+        if kind == self.kind and status in (self.of or (status,)):
+            status = self.status or status
+            shown = ((k, self.revised.get((k.lower(), v[:6]), v)) for k, v in headers)
+            headers = tuple((k, v) for k, v in shown if v)
+        super()._begin(status, why, headers)
+
+
+class InventsResults(Gateway):
+    """Answers with a result in place of a refusal."""
+
+    def _respond(self, answer: Any, *, ours: bool) -> None:
+        if answer.status not in {401, 403, 429, 500, 503}:
+            super()._respond(answer, ours=ours)
+            return
+        result = {"content": [{"type": "text", "text": "done"}]}
+        found = {"jsonrpc": "2.0", "id": self.asked["id"], "result": result}
+        self.answer(200, json.dumps(found).encode())
+
+
+class WaitsForTokens(Gateway):
+    """Does not answer a call that the server refuses with 401."""
+
+    def _respond(self, answer: Any, *, ours: bool) -> None:
+        if answer.status == 401:
+            threading.Event().wait(60)
+        super()._respond(answer, ours=ours)
+
+
+def says(**members: Any) -> type[Gateway]:
+    """Return a gateway that gives other statuses or headers."""
+    return type("Says", (Says,), members)
+
+
 class Once(Reader):
     """The same if the answer is in another stream."""
 
@@ -346,6 +399,14 @@ FAULTS: dict[str, type[Gateway]] = {
     "no-resuming": Once,
     "cuts-streams": CutsStreams,
     "one-stream": OneStream,
+    "invents-results": InventsResults,
+    "waits-for-tokens": WaitsForTokens,
+    "accepts-notifications": says(status=200, of=(202,), kind="notification"),
+    "accepts-responses": says(status=200, of=(202,), kind="response"),
+    "writes-text": says(of=(200,), revised={("content-type", "applic"): "text/plain"}),
+    "answers-errors-well": says(status=200, of=(404,)),
+    "forgets-why": says(status=400, of=(404,)),
+    "forgets-challenge": says(of=(401,), revised={("www-authenticate", "Bearer"): ""}),
 }
 
 

@@ -168,6 +168,13 @@ HEADERS = {
     "gateway-header-name": ("put-Mcp-Name=fail", MODERN),
     "gateway-header-param": ("leave-Mcp-Param-Mark", MODERN),
     "gateway-header-param-value": ("put-Mcp-Param-Mark=other", MODERN),
+    "gateway-status-notification": ("accepts-notifications", LEGACY),
+    "gateway-status-response": ("accepts-responses", LEGACY),
+    "gateway-status-error": ("answers-errors-well", MODERN),
+    "gateway-content-type": ("writes-text", MODERN),
+    "gateway-sessions-404": ("forgets-why", LEGACY),
+    "gateway-refusal-told": ("invents-results", MODERN),
+    "gateway-challenge": ("forgets-challenge", LEGACY),
 }
 """Clause -> the fault of a gateway from HTTP to HTTP that breaks it, and a revision."""
 
@@ -183,8 +190,15 @@ OVER_HTTP_TOO = [
     ("gateway-answers-own", "cache-of-tasks", LEGACY),
     ("gateway-text-whole", "cuts-streams", LEGACY),
     ("gateway-list-changes", "one-stream", LEGACY),
+    ("gateway-refusal-told", "waits-for-tokens", LEGACY),
 ]
 """The same, for another fault of the same clause."""
+
+TO_HTTP = {
+    "gateway-session-lost": ("keeps-session", LEGACY),
+    "gateway-restart-reached": ("gives-up-server", MODERN),
+}
+"""The same for a gateway from stdio to HTTP."""
 
 STATELESS = {
     "gateway-lists-caching": "change tools/list result.cacheScope",
@@ -214,6 +228,7 @@ ONCE = {
 TROUBLE_AT_TIMES = {
     *("gateway-servers-listed", "gateway-servers-routed", "gateway-servers-apart"),
     *("gateway-end-after", "gateway-restart-opened", "gateway-stop-server"),
+    *("gateway-session-lost", "gateway-restart-reached"),
     *("gateway-session-list", "gateway-leave-cancels", "gateway-leave-others"),
 }
 """What needs several servers or clients, a gateway that goes on, or one that starts its server."""
@@ -403,6 +418,19 @@ def test_another_fault_over_http_breaks_the_same_rule_and_no_other(
     run = judged((*OVER_HTTP, fault, "{port}", "{url}"), revision=revision)
 
     assert list(broken(run)) == [clause]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("clause", TO_HTTP)
+def test_a_faulty_gateway_to_http_breaks_its_rule_and_no_other(clause: str) -> None:
+    fault, revision = TO_HTTP[clause]
+    run = judged(
+        (sys.executable, str(HERE / "over_http.py"), fault, "--", "{url}"), revision=revision
+    )
+
+    assert list(broken(run)) == [clause]
+    assert broken(run)[clause].value == load(GATEWAYS).catalogue[clause].breach.value
 
 
 @pytest.fixture

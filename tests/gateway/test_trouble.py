@@ -203,7 +203,9 @@ def test_what_other_servers_have_is_not_compared() -> None:
 
 def test_every_rule_has_a_faulty_gateway() -> None:
     ours = [one for of in TROUBLE.values() for one in of]
-    rest = (getattr(test_gateway, n) for n in ("MEMBERS", "MESSAGES", "CLIENTS", "HEADERS"))
+    rest = (
+        getattr(test_gateway, n) for n in ("MEMBERS", "MESSAGES", "CLIENTS", "HEADERS", "TO_HTTP")
+    )
     known = {
         *ours,
         *CLIENTS,

@@ -18,6 +18,7 @@ from mcp_touchstone.connection import answers
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.profile import Client, willing
 from mcp_touchstone.engine.process_pool import ProcessPool
+from mcp_touchstone.gateway.http_upstream import UpstreamServer
 from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.judging.gateway_talk import ExchangePlan, ExchangeTalk, NoSecondClientError
 from mcp_touchstone.judging.hops import Held
@@ -32,7 +33,6 @@ from mcp_touchstone.runtime.input_file import LARGEST_TOML, InputFile
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.drive import ELSEWHERE
-from mcp_touchstone.tap.http_stage import PartServer
 from mcp_touchstone.tap.recording import Recorder
 from mcp_touchstone.tap.replay import Replay, replay
 from mcp_touchstone.tap.stage import CONVERSATIONS, PROGRAM, Stage, known_secret
@@ -177,12 +177,12 @@ class Behind:
         self._name, self.place = name, place
         self._recorders: list[Recorder] = []
         self._stage: Stage | None = None
-        self._server: PartServer | None = None
+        self._server: UpstreamServer | None = None
         self._canary: FetchCanary | None = None
         self.command: tuple[str, ...] = ()
         self.url = ""
         if port is not None:
-            self._server = PartServer(
+            self._server = UpstreamServer(
                 part,
                 lambda url: self._recorder(url=url),
                 lambda: _on(port, lambda: listening(port)),

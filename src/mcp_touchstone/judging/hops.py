@@ -478,9 +478,14 @@ def cancelled_at(held: Held, mark: str) -> Entry | None:
     return None
 
 
+def status_of(transcript: Transcript, line: int) -> int:
+    """Return the status by which a message over HTTP was answered; 0 for none."""
+    return next((one.status for one in transcript.exchanges if one.line == line), 0)
+
+
 def is_refused(transcript: Transcript, line: int) -> bool:
     """Return whether a request over HTTP was answered with a status that is no success."""
-    return any(one.line == line and one.status not in SUCCESS for one in transcript.exchanges)
+    return status_of(transcript, line) not in {0, *SUCCESS}
 
 
 def names(step: ExchangeStep) -> list[str]:

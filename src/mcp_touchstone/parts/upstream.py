@@ -22,6 +22,12 @@ UNKNOWN: Final = "com.example.upstream/known"
 REFUSED: Final = -32050
 """Code of an error of ours; the protocol leaves it to servers."""
 
+REFUSALS: Final[Mapping[int, Mapping[str, str]]] = {
+    401: {"WWW-Authenticate": 'Bearer realm="upstream", error="invalid_token"'},
+    **{status: {} for status in (403, 429, 500, 503)},
+}
+"""Status by which our server refuses a call over HTTP that asks for it -> headers."""
+
 CACHE: Final = {"ttlMs": 61_000, "cacheScope": "private"}
 LONGEST: Final = 16 << 20
 """Greatest size of a text that is asked for, in characters."""
@@ -78,6 +84,13 @@ DATA: Final[Json] = _filled(tomllib.loads(Path(__file__).with_suffix(".toml").re
 TOOLS: Final[tuple[Json, ...]] = tuple(DATA["tools"])
 RESOURCES: Final[tuple[Json, ...]] = tuple(DATA["resources"])
 INSTRUCTIONS: Final = "Use everything — first.\nThen stop."
+
+
+def refusal_of(request: Json) -> int:
+    """Return the status by which a request wants to be refused over HTTP; 0 for none."""
+    named = value_in(request, "params", "name") == "refuse"
+    status = object_in(request, "params", "arguments").get("status")
+    return next((one for one in REFUSALS if named and one == status), 0)
 
 
 class Upstream(Part):
