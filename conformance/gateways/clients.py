@@ -275,15 +275,9 @@ def passes_large_messages_on(pair: hops.Pair) -> Iterator[Seen]:
 def lists_all_of_many_tools(pair: hops.Pair) -> Iterator[Seen]:
     """Each of ten thousand tools is listed."""
     for name in pair.taken("many"):
-        if pair.through.steps[name].timed_out:
-            return  # as above
-        old = hops.names(pair.direct.steps["many"])
-        tools = list_in(pair.through.steps["many"].result, "tools")
-        new = [str(value_in(one, "name")) for one in pair.expected.own(tools)]
-        lost = [name for name in old if name not in set(new)]
-        actual = f"{len(new):,} of {len(old):,} tools"
-        if lost:
-            actual += f"; {hops.Fate.LOST}: {lost[0]} and so on"
-        elif len(new) == len(old):
-            actual += ", in another order"
-        yield pair.seen("gateway-tools-many", "many", old == new, f"{len(old):,} tools", actual)
+        if not pair.through.steps[name].timed_out:  # as above
+            named = [{"name": one} for one in hops.names(pair.direct.steps[name])]
+            tools = pair.expected.own(list_in(pair.through.steps[name].result, "tools"))
+            came = [{"name": value_in(one, "name")} for one in tools]
+            expected = f"{len(named):,} tools"
+            yield pair.kept("gateway-tools-many", name, {"tools": named}, {"tools": came}, expected)

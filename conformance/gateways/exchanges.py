@@ -198,9 +198,7 @@ def _notifications(transcript: Any, line: int) -> list[tuple[int, str, Any]]:
 @ambient("gateway-subscribe-arrives", of="subscriptions")
 def passes_subscriptions_on(pair: hops.Pair) -> Iterator[Seen]:
     """The client's requests to watch a resource, and to watch it no more, reach the server."""
-    clause, uri = "gateway-subscribe-arrives", upstream.WATCHED
-    for name in ("subscribe", "unsubscribe"):
-        yield from pair.reaches(clause, name, f"resources/{name}", "uri", uri)
+    yield from pair.reaches("gateway-subscribe-arrives", "subscribe", "unsubscribe")
 
 
 @ambient("gateway-messages-afterwards", of="subscriptions")
@@ -358,10 +356,7 @@ def passes_requests_on(pair: hops.Pair) -> Iterator[Seen]:
     params, able = _taken(pair.through)
     if not params or not [*pair.taken("take")]:
         return
-    sent, came = upstream.DATA["given"], params.get("arguments")
-    yield pair.kept(
-        "gateway-request-arguments", "take", {"arguments": sent}, {"arguments": came}, AS_SENT
-    )
+    yield from pair.reaches("gateway-request-arguments", "take")
     meta = object_in(params, "_meta")
     own_meta = {"_meta": {k: meta[k] for k in OWN if k in meta}}
     yield pair.kept("gateway-request-meta", "take", {"_meta": OWN}, own_meta, AS_SENT)

@@ -25,8 +25,6 @@ NAMED: Final = ("prompt", "no-resource", "complete", "refuse")
 """Steps whose requests are the last ones of their method with their name or URI."""
 
 TOOLS: Final = ("everything", "fail", "nothing")
-NAMES: Final = ("name", "uri")
-"""The param of a request that has the name or the URI of an item."""
 
 
 @exchange("contents")
@@ -168,16 +166,7 @@ def answers_as_the_server_does(pair: hops.Pair) -> Iterator[Seen]:
 @ambient("gateway-request-params", of="contents")
 def passes_params_on(pair: hops.Pair) -> Iterator[Seen]:
     """The params of a prompt, a resource and a completion reach the server unchanged."""
-    for name in pair.taken(*NAMED):
-        sent, method = pair.own_params(pair.sent(name)), value_in(pair.sent(name), "method")
-        came = [pair.own_params(entry.value) for _, entry in pair.through.received(method)]
-        same = [one for one in came if all(one.get(key) == sent.get(key) for key in NAMES)]
-        if same:  # a gateway may know by itself that a thing does not exist
-            last = same[-1]
-            usual: dict[str, Any] = {"arguments": {}} if last.get("arguments") == {} else {}
-            yield pair.kept(
-                "gateway-request-params", name, {**usual, **sent}, last, "as it was sent"
-            )
+    yield from pair.reaches("gateway-request-params", *NAMED)
 
 
 @ambient("gateway-features-passed", "gateway-opening-capabilities", of="contents")

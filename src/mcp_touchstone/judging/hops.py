@@ -314,17 +314,19 @@ class Pair(Record):
             line = None
         return Seen(clause, passed, line, expected, actual, beside=tuple(beside))
 
-    def reaches(
-        self, clause: str, name: str, method: str, param: str, value: object
-    ) -> Iterator[Seen]:
-        """Yield whether a request that the gateway answers with a result reaches the server."""
-        for step in self.taken(name):
-            if "result" in (self.through.steps[step].value or {}):
-                heard = [
-                    value_in(e.value, "params", param) for _, e in self.through.received(method)
-                ]
-                actual = f"the server heard {', '.join(map(brief, heard)) or 'nothing'}"
-                yield self.seen(clause, step, value in heard, f"{param} {value}", actual)
+    def reaches(self, clause: str, *names: str) -> Iterator[Seen]:
+        """Yield whether the params of requests reach our server as they were sent.
+
+        A gateway may know by itself that a thing does not exist, and refuse a request for it.
+        """
+        for name in self.taken(*names):
+            sent, method = self.own_params(self.sent(name)), value_in(self.sent(name), "method")
+            came = [self.own_params(entry.value) for _, entry in self.through.received(str(method))]
+            same = [one for one in came if self._target(one) == self._target(sent)]
+            if same or "result" in (self.through.steps[name].value or {}):
+                last = sent if sent in same else [{}, *same][-1]
+                usual: dict[str, Any] = {"arguments": {}} if last.get("arguments") == {} else {}
+                yield self.kept(clause, name, {**usual, **sent}, last, "as it was sent")
 
     def is_too_slow(self, name: str, seconds: float) -> bool:
         """Whether a step took so long without the gateway that the wait through it says nothing."""
@@ -343,11 +345,11 @@ class Pair(Record):
         asked = self.sent(name)
         if asked is None:
             return None
-        wanted, params = {self._target(asked), None}, self.own_params(asked)
+        wanted, params = {self._target(object_in(asked, "params")), None}, self.own_params(asked)
         alike = [
             (number, entry)
             for number, entry in self.through.received(str(asked.get("method")))
-            if (self.expected.prefix or self._target(entry.value) in wanted)
+            if (self.expected.prefix or self._target(object_in(entry.value, "params")) in wanted)
             and mark_of(entry.value) == mark_of(asked)
             and self.through.is_first(number)
         ]
@@ -374,8 +376,7 @@ class Pair(Record):
         return params
 
     @staticmethod
-    def _target(value: Any) -> Any:
-        params = object_in(value, "params")
+    def _target(params: Mapping[str, Any]) -> Any:
         return params.get("name", params.get("uri"))
 
     def evidence(self, seen: Seen) -> tuple[WireLine, ...]:
