@@ -164,7 +164,7 @@ def answers_the_question_of_each_client(pair: hops.Pair) -> Iterator[Seen]:
     """What a client answers, and the state of its call, reach that call and no other."""
     for name in pair.taken("ask-0", "ask-1"):
         step = pair.through.steps[name]
-        found = brief(step.result.get("structuredContent"), 500)
+        found = brief(pair.through.reported(name), 500)
         foreign = [f"{what}-{1 - step.client}" for what in ("model", "state/ask")]
         passed = not any(word in found for word in foreign)
         actual = f"{hops.Fate.CROSSED}: the server heard {found}"
@@ -188,7 +188,7 @@ def cancels_no_call_of_another_client(pair: hops.Pair) -> Iterator[Seen]:
 
 def _owned(step: hops.ExchangeStep) -> list[Any]:
     """Return the names of the tools in an answer, or its text; other members have other rules."""
-    return [_said(step)] if "content" in step.result else hops.names(step)
+    return [hops.said(step)] if "content" in step.result else hops.names(step)
 
 
 @ambient("gateway-messages-own", of="clients")
@@ -241,15 +241,10 @@ def passes_text_whole(pair: hops.Pair) -> Iterator[Seen]:
             call = pair.through.call(name.removeprefix("echo-"))
             sent = object_in(before.result, "structuredContent").get("text")
             heard = value_in(call[1].value, "params", "arguments", "text") if call else sent
-            got = _said(after) if heard == sent else heard
+            got = hops.said(after) if heard == sent else heard
             where = "on its way to the server" if heard != sent else "on its way back"
             actual = after.why or f"{hops.Fate.CHANGED} {where}: {_first(sent, got)}"
             yield pair.seen("gateway-text-whole", name, got == sent, "the same text", actual)
-
-
-def _said(step: hops.ExchangeStep) -> Any:
-    content = step.result.get("content")
-    return content[0].get("text") if isinstance(content, list) and content else step.value
 
 
 def _first(one: Any, two: Any) -> str:

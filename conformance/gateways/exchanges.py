@@ -106,7 +106,8 @@ def subscribes(talk: ExchangeTalk) -> None:
     talk.settle()
     talk.cancel(talk.steps["listen-0"].asked)
     for _ in range(TRIES):  # the end of a stream is noticed some time later
-        if _still_open(talk.call(LEFT, LEFT)) in {0, _left(talk.steps)}:
+        step = talk.call(LEFT, LEFT, mark=LEFT)
+        if object_in(step.result, "structuredContent").get("open") in {0, _left(talk.steps)}:
             break
         talk.settle()
 
@@ -160,7 +161,7 @@ def answers_questions(talk: ExchangeTalk) -> None:
                 talk.hear(line, COMPLETE)
     talk.settle()
     if talk.modern:
-        talk.rounds("round", talk.params("rounds"))
+        talk.rounds("round", talk.params("rounds", mark="rounds"))
         return
     line = talk.send("tools/call", talk.params("ask", what="withdrawn", mark="withdrawn"))
     if talk.asked(SAMPLING, line):
@@ -175,10 +176,6 @@ def answers_questions(talk: ExchangeTalk) -> None:
         talk.facts["token"] = token
     talk.take("ask-reported", line)
     talk.settle()
-
-
-def _still_open(step: hops.ExchangeStep) -> Any:
-    return object_in(step.result, "structuredContent").get("open")
 
 
 def _notifications(transcript: Any, line: int) -> list[tuple[int, str, Any]]:
@@ -251,7 +248,7 @@ def passes_the_end_of_a_subscription_on(pair: hops.Pair) -> Iterator[Seen]:
     """A subscription that the client cancels ends at the server."""
     if not [*pair.taken(LEFT)]:
         return
-    before, after = (_still_open(held.steps[LEFT]) for held in (pair.direct, pair.through))
+    before, after = (held.reported(LEFT).get("open") for held in (pair.direct, pair.through))
     arrived = list(pair.through.received(rich_upstream.LISTEN))
     left = _left(pair.direct.steps)
     if before == left and after != 0 and len(arrived) > left:  # 0: another process
@@ -395,7 +392,13 @@ def passes_each_round_on(pair: hops.Pair) -> Iterator[Seen]:
     """Each round of a call arrives, with its questions, answers and state."""
     for number in range(len(rich_upstream.ROUNDS) + 1):
         for name in pair.taken(f"round-{number}"):
-            state = ("result", "requestState")  # it is opaque: a gateway may give its own
-            found = [one for one in pair.changes(name) if one.path != state]
+            others = (  # a state is opaque: a gateway may give its own; the report is read below
+                ("result", "requestState"),
+                ("result", "structuredContent"),
+            )
+            found = [one for one in pair.changes(name) if one.path[:2] not in others]
             actual = pair.through.steps[name].why or hops.in_words(found)
             yield pair.seen("gateway-rounds", name, not found, "the round of the server", actual)
+    for name in pair.taken("round"):
+        old, new = (held.reported("rounds") for held in (pair.direct, pair.through))
+        yield pair.kept("gateway-rounds", name, old, new, "the answers and the state of the client")

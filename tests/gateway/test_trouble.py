@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import GATEWAYS, load
 from mcp_touchstone.gateway import scene
 from mcp_touchstone.judging.expected import Expected
@@ -88,6 +89,19 @@ def test_a_gateway_with_a_fault_breaks_its_rule_and_no_other(exchange: str, clau
 
     assert list(broken(run)) == [clause]
     assert broken(run)[clause].value == load(GATEWAYS).catalogue[clause].breach.value
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("soon")
+def test_a_member_that_is_lost_everywhere_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("contents", "subscriptions", "questions", "speed")
+    parts = {name: load(GATEWAYS).parts[name] for name in names}
+    monkeypatch.setattr(load(GATEWAYS), "parts", parts)
+    words = "drop tools/call result.structuredContent"
+
+    run = judged(faulty(words), revision=f"{LEGACY} {rev.LATEST_MODERN}")
+
+    assert list(broken(run)) == ["gateway-result-structured"]
 
 
 @pytest.mark.usefixtures("bounded")

@@ -280,8 +280,9 @@ def speeds(pairs: Iterable[Pair]) -> Iterator[str]:
             through = pair.through.facts.get(flying)
             if isinstance(alone, tuple) and through:
                 (took, rate), (takes, goes) = alone, through
+                calls = "1 call" if flying == "1" else f"{flying} calls"
                 yield (
-                    f"speed with {flying} calls in flight: {_short(took * 1000)} ms for a call, "
+                    f"speed with {calls} in flight: {_short(took * 1000)} ms for a call, "
                     f"{_short(takes * 1000)} ms through the gateway ({_short(takes / took)} times)"
                     f"; {rate:,.0f} calls a second, {goes:,.0f} through the gateway "
                     f"({_short(goes / rate)} times)"

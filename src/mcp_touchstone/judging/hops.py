@@ -171,12 +171,23 @@ class Held:
             for entry, message in self.heard(method)
             if first.asked < entry.n < until
         ]
-        report = object_in(last.result, "structuredContent")
+        report = self.reported(mark_of(self.clients[last.client][last.asked].value))
         return {
             "asked": [_with_own(one) for one in asked],
             "answered": report.get("said"),
             "state": report.get("state"),
         }
+
+    def reported(self, mark: object) -> dict[str, Any]:
+        """Return what our server said last in structured content of the answer to a marked call.
+
+        On its own hop: what becomes of that member on its way has its own rule.
+        """
+        for number, entry in reversed([*self.received("tools/call")]):
+            answer = self.upstream[number].answer_to(entry.n)
+            if answer is not None and mark_of(entry.value) == mark:
+                return object_in(answer[1].value, "result", "structuredContent")
+        return {}
 
     def call(self, mark: str) -> tuple[int, Entry] | None:
         """Return the call with a mark that reached our server, and its conversation."""
@@ -487,6 +498,12 @@ def status_of(transcript: Transcript, line: int) -> int:
 def is_refused(transcript: Transcript, line: int) -> bool:
     """Return whether a request over HTTP was answered with a status that is no success."""
     return status_of(transcript, line) not in {0, *SUCCESS}
+
+
+def said(step: ExchangeStep) -> Any:
+    """Return the text of a result; the whole answer if it has none."""
+    content = step.result.get("content")
+    return content[0].get("text") if isinstance(content, list) and content else step.value
 
 
 def names(step: ExchangeStep) -> list[str]:
