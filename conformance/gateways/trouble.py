@@ -220,11 +220,10 @@ def tells_that_a_call_was_refused(pair: hops.Pair) -> Iterator[Seen]:
     for status in {one.status for one in posts} & {*upstream.REFUSALS}:
         name = f"refused-{status}"
         step = pair.through.steps[name]
-        passed = not step.timed_out and (not step.result or step.result.get("isError") is True)
-        actual = step.why or f"{hops.Fate.INVENTED}: {brief(step.value)}"
-        yield pair.seen("gateway-refusal-told", name, passed, f"an error for {status}", actual)
-        if passed and served is not None:
-            yield pair.ends("gateway-refusal-told", "served")
+        if not step.timed_out or (served is not None and served.value is not None):
+            passed = not step.timed_out and (not step.result or step.result.get("isError") is True)
+            actual = step.why or f"{hops.Fate.INVENTED}: {brief(step.value)}"
+            yield pair.seen("gateway-refusal-told", name, passed, f"an error for {status}", actual)
 
 
 @ambient("gateway-challenge", of="refused")
