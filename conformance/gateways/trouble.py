@@ -220,7 +220,7 @@ def tells_that_a_call_was_refused(pair: hops.Pair) -> Iterator[Seen]:
     for status in {one.status for one in posts} & {*upstream.REFUSALS}:
         name = f"refused-{status}"
         step = pair.through.steps[name]
-        if not step.timed_out or (served is not None and served.value is not None):
+        if not step.timed_out or not (served is None or served.timed_out):
             passed = not step.timed_out and (not step.result or step.result.get("isError") is True)
             actual = step.why or f"{hops.Fate.INVENTED}: {brief(step.value)}"
             yield pair.seen("gateway-refusal-told", name, passed, f"an error for {status}", actual)
