@@ -6,7 +6,8 @@ Judge a gateway with ``mcp-touchstone gateway --json REPORT.json``, distil the r
     python -m scripts.gateways add 'my-gateway 1.0' 'my-gateway -p {port} -- {server}' REPORT.json
     python -m scripts.gateways
 
-Several reports make one row: what a later one judges, with ``--select``, replaces the earlier.
+Several reports make one row: what a later one judges, with ``--select``, replaces the earlier. With
+``more`` in place of ``add`` they replace what the row has of their rules.
 """
 
 import json
@@ -88,12 +89,15 @@ def page(text: str) -> str:
 
 def main(words: list[str]) -> None:
     """Add a row, or write the table."""
-    if words[:1] == ["add"]:
+    if words[:1] in (["add"], ["more"]):
         name, command, *paths = words[1:]
         reports = [json.loads(Path(path).read_text("utf-8"))["verdicts"] for path in paths]
         found = {(one["clause"], one["revision"]): one for report in reports for one in report}
         new = distilled(name, command, {"verdicts": [*found.values()]})
-        kept = [row for row in (rows() if ROWS.exists() else []) if row["name"] != name]
+        known = rows() if ROWS.exists() else []
+        before: dict[str, Any] = next((row["verdicts"] for row in known if row["name"] == name), {})
+        new["verdicts"] = {**(before if words[0] == "more" else {}), **new["verdicts"]}
+        kept = [row for row in known if row["name"] != name]
         lines = [json.dumps(row, sort_keys=True) for row in (*kept, new)]
         ROWS.write_text("\n".join(lines) + "\n", "utf-8")
     else:

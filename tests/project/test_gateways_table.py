@@ -1,5 +1,10 @@
 """The table of real gateways is what the script makes of its rows."""
 
+import json
+from pathlib import Path
+
+import pytest
+
 from mcp_touchstone.catalog.loader import GATEWAYS, rows
 from scripts import gateways
 
@@ -31,3 +36,25 @@ def test_a_report_is_distilled_to_the_gravest_outcome_of_each_clause() -> None:
 
     assert row["revision"] == "2025-11-25, 2026-07-28"
     assert row["verdicts"] == {"gateway-roots": "warn", "gateway-tools-many": "warn"}
+
+
+def test_a_report_of_some_rules_replaces_what_a_row_has_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateways, "ROWS", tmp_path / "rows.jsonl")
+
+    def judged(word: str, **outcomes: str) -> object:
+        verdicts = [
+            {"clause": f"gateway-{name}", "revision": "2025-11-25", "outcome": outcome}
+            for name, outcome in outcomes.items()
+        ]
+        report = tmp_path / "report.json"
+        report.write_text(json.dumps({"verdicts": verdicts}))
+        gateways.main([word, "a", "b", str(report)])
+        return [row["verdicts"] for row in gateways.rows()]
+
+    assert judged("add", roots="warn", sampling="pass") == [
+        {"gateway-roots": "warn", "gateway-sampling": "pass"}
+    ]
+    assert judged("more", roots="pass") == [{"gateway-roots": "pass", "gateway-sampling": "pass"}]
+    assert judged("add", roots="warn") == [{"gateway-roots": "warn"}]
