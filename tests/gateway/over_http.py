@@ -82,7 +82,8 @@ class OverHttp(Gateway):
             self._reopen(message)
             return
         error = {"code": -32000, "message": why}
-        self.tell_client({"jsonrpc": "2.0", "id": message["id"], "error": error})
+        for one in self.to_client({"jsonrpc": "2.0", "id": message["id"], "error": error}):
+            self.tell_client(one)
 
     def _reopen(self, message: Json) -> None:
         """Open a new session, which only we know of, and send a message there."""

@@ -179,15 +179,19 @@ class Held:
         }
 
     def reported(self, mark: object) -> dict[str, Any]:
-        """Return what our server said last in structured content of the answer to a marked call.
+        """Return the last report of our server on the calls with a mark, as it said it.
 
-        On its own hop: what becomes of that member on its way has its own rule.
+        On its own hop: what becomes of structured content on its way has its own rule. The report
+        has the mark: two clients may have calls with one id open at a time.
         """
-        for number, entry in reversed([*self.received("tools/call")]):
-            answer = self.upstream[number].answer_to(entry.n)
-            if answer is not None and mark_of(entry.value) == mark:
-                return object_in(answer[1].value, "result", "structuredContent")
-        return {}
+        said = (
+            object_in(message.value, "result", "structuredContent")
+            for one in self.upstream
+            for entry in one
+            for message in entry.messages
+            if entry.source is Source.THEM
+        )
+        return next((one for one in reversed([*said]) if one.get("mark") == mark), {})
 
     def call(self, mark: str) -> tuple[int, Entry] | None:
         """Return the call with a mark that reached our server, and its conversation."""

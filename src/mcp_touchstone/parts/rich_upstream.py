@@ -76,17 +76,18 @@ class Rich(Upstream):
     def call(self, request: Json) -> None:
         """Answer tools/call."""
         name = value_in(request, "params", "name")
+        mark = value_in(request, "params", "arguments", "mark")
         if name == "everything" and self.modern and _wants_tasks(request):
             name = f"task-{secrets.token_hex(8)}"  # a gateway may start a server for each request
             self.answer(request, {"resultType": "task", "taskId": name, **EXTENDED})
         elif "task" in object_in(request, "params") and not self.modern:
             name = f"task-{len(self._tasks) + 1}"
-            self._tasks[name] = value_in(request, "params", "arguments", "mark")
+            self._tasks[name] = mark
             task = {"taskId": name, **TASK}
             self.answer(request, {"task": task})
             self.say({"method": "notifications/tasks/status", "params": task})
         elif name == "subscribed":
-            told = {"open": len(self._open)}
+            told = {"open": len(self._open), "mark": mark}
             self.answer(request, {**self.text("subscribed"), "structuredContent": told})
         elif name == "withdraw":
             self._withdraw(request)
@@ -173,7 +174,8 @@ class Rich(Upstream):
         done = str(state).count("/") if isinstance(state, str) else 0
         answers = params.get("inputResponses")
         if done == len(ROUNDS):
-            told = {"state": state, "answers": answers}
+            mark = value_in(params, "arguments", "mark")
+            told = {"state": state, "answers": answers, "mark": mark}
             self.answer(request, {**self.text("rounds"), "structuredContent": told})
             return
         asked = {one: DATA["questions"][one] for one in ROUNDS[done]}
