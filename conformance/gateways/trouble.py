@@ -53,7 +53,7 @@ def calls_a_late_server(talk: ExchangeTalk) -> None:
     talk.call("next", "echo", text="next", mark="next")
 
 
-@exchange("garbage", troubled.Troubled)
+@exchange(hops.GARBAGE, troubled.Troubled)
 def calls_a_wrong_server(talk: ExchangeTalk) -> None:
     """Let the server answer with what is no message and no result, and call again."""
     garbage = talk.send("tools/call", talk.params("garbage", mark="garbage"))
@@ -154,7 +154,7 @@ def follows_a_change_of_the_list(pair: hops.Pair) -> Iterator[Seen]:
     yield from pair.answered("gateway-list-new", "grown")
 
 
-@ambient("gateway-garbage-outlived", "gateway-garbage-answered", of="garbage")
+@ambient("gateway-garbage-outlived", "gateway-garbage-answered", of=hops.GARBAGE)
 def outlives_a_wrong_server(pair: hops.Pair) -> Iterator[Seen]:
     """What is no message of the server disturbs no other call, and leaves no client waiting."""
     if pair.through.call("garbage") is None:
@@ -169,7 +169,7 @@ def _is_answered(pair: hops.Pair, name: str) -> bool:
     return any(seen.passed for seen in pair.answered("", name))
 
 
-@ambient("gateway-text-surrogates", of="garbage")
+@ambient("gateway-text-surrogates", of=hops.GARBAGE)
 def keeps_or_refuses_half_a_pair(pair: hops.Pair) -> Iterator[Seen]:
     """Half a pair of surrogates arrives, or the call that has it ends with an error."""
     if not _is_answered(pair, "after"):

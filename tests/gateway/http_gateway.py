@@ -358,6 +358,16 @@ class InventsResults(Gateway):
         self.answer(200, json.dumps(found).encode())
 
 
+class IgnoresHalves(Gateway):
+    """Accepts a request with half a pair of surrogates as if it needed no answer."""
+
+    def _respond(self, answer: Any, *, ours: bool) -> None:
+        if "\\ud83d of" in json.dumps(self.asked):
+            self.answer(202)
+        else:
+            super()._respond(answer, ours=ours)
+
+
 class WaitsForTokens(Gateway):
     """Does not answer a call that the server refuses with 401."""
 
@@ -401,6 +411,7 @@ FAULTS: dict[str, type[Gateway]] = {
     "one-stream": OneStream,
     "invents-results": InventsResults,
     "waits-for-tokens": WaitsForTokens,
+    "ignores-halves": IgnoresHalves,
     "accepts-notifications": says(status=200, of=(202,), kind="notification"),
     "accepts-responses": says(status=200, of=(202,), kind="response"),
     "writes-text": says(of=(200,), revised={("content-type", "applic"): "text/plain"}),

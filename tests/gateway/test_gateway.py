@@ -191,6 +191,7 @@ OVER_HTTP_TOO = [
     ("gateway-text-whole", "cuts-streams", LEGACY),
     ("gateway-list-changes", "one-stream", LEGACY),
     ("gateway-refusal-told", "waits-for-tokens", LEGACY),
+    ("gateway-text-surrogates", "ignores-halves", LEGACY),
 ]
 """The same, for another fault of the same clause."""
 

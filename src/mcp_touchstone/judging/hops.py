@@ -65,6 +65,10 @@ SUCCESS: Final = range(200, 300)
 NO_METHOD: Final = METHOD_NOT_FOUND
 
 
+GARBAGE: Final = "garbage"
+"""The exchange in which a server and a client send what is no message, or no text."""
+
+
 class Fate(StrEnum):
     """What became of a member or a message on its way."""
 
@@ -225,9 +229,12 @@ class Pair(Record):
         """Yield what a rule on clients sees of the gateway before our server, or one on servers.
 
         What our client or our server breaks without the gateway is passed on, so it is left out. A
-        rule on servers reads the first client: other rules count what it gets of another one.
+        rule on servers reads the first client: other rules count what it gets of another one, and
+        what comes of a text that is none.
         """
         hop = UPSTREAM if rule.clauses[0].group == CLIENTS else CLIENT
+        if hop == CLIENT and self.scenario == GARBAGE:
+            return
         alone, records = (
             held.peers if hop == UPSTREAM else [Record(t, self.profile) for t in held.clients[:1]]
             for held in (self.direct, self.through)
