@@ -283,7 +283,12 @@ class AnswersTheLostOnTheOtherStream(HttpFault):
         return stayed
 
 
-@mutant("progress-stops-after-completion", revision=LEGACY, outcome="warn")
+@mutant(
+    "progress-stops-after-completion",
+    revision=LEGACY,
+    outcome="warn",
+    passes=("tools-list-result-shape",),
+)
 class RemembersProgress(Diverts):
     """Sends a report of progress on the stream of the GET, seconds after the response."""
 

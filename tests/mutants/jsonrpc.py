@@ -39,12 +39,12 @@ def own_number(message: Any) -> int:
     elsewhere=("jsonrpc-request-answered", "ping-empty-response=warn"),
 )
 class IsNotReadyAfterTheHandshake(Fault):
-    """Loses a ping directly after initialized, before its handlers are in place."""
+    """Loses a ping with a number directly after initialized, before its handlers are in place."""
 
     ready = True
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        lost = not self.ready and is_ping(message)
+        lost = not self.ready and is_ping(message) and isinstance(message.get("id"), int)
         self.ready = not (
             notifies(message)
             and message["method"] == "notifications/initialized"

@@ -42,9 +42,11 @@ def near(mutant: kit.Mutant) -> tuple[str, ...]:
     if not chapters or "MCP_TOUCHSTONE_WHOLE" in os.environ:
         return ()
     ids = {c.id for c in REGISTRY.catalogue if c.judged and c.chapter in chapters}
-    # The end of a process is only visible if a process is ended normally.
-    watched = [clause for case in REGISTRY.ambients for clause in case.clauses]
-    ids |= {clause.id for clause in watched if clause.chapter != "lifecycle"}
+    for rule in REGISTRY.ambients:
+        # The end of a process is only visible if a process is ended normally.
+        visible = {clause.id for clause in rule.clauses if clause.chapter != "lifecycle"}
+        # The name of the rule, unlike those of its clauses, brings no scenarios of other chapters.
+        ids |= {rule.id} if len(visible) == len(rule.clauses) else visible
     if mutant.examples:
         ids |= {c.id for c in REGISTRY.catalogue if c.judged and c.group == "properties"}
     return tuple(sorted(ids))

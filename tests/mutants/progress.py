@@ -212,5 +212,7 @@ mutants("progress-server-tokens", of=_AsksWithTokens)(
     RequestsWithOneToken=has(
         "Requests the roots twice at once, with one token.", TOKENS=("roots", "roots")
     ),
+)
+mutants("progress-server-tokens", of=_AsksWithTokens, passes=("elicitation-not-in-revision",))(
     RequestsWithANullToken=has("Writes a missing token as null.", OLD, TOKENS=("first", None)),
 )

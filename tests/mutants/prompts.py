@@ -123,9 +123,9 @@ class _Changes(Growing, _OneMore):
         capabilities["prompts"] = {"listChanged": True}
 
 
-mutants("prompts-list-changed-notification-legacy", of=_Changes)(
-    ChangesItsPromptsSilently="Declares listChanged and does not announce changes of the list."
-)
+mutants(
+    "prompts-list-changed-notification-legacy", of=_Changes, passes=("tools-list-result-shape",)
+)(ChangesItsPromptsSilently="Declares listChanged and does not announce changes of the list.")
 controls("prompts-list-changed-notification-legacy", of=(Announcing, _Changes), revision=OLD)(
     AnnouncesItsPrompts="Announces changes of the list."
 )

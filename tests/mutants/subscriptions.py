@@ -436,7 +436,7 @@ mutants("subscriptions-graceful-close", of=Fault, revision=MODERN, outcome="note
 )
 
 
-@mutant("cancellation-server-only-for-listen", revision=MODERN)
+@mutant("cancellation-server-only-for-listen", revision=MODERN, passes=("subscriptions-ack-first",))
 class CancelsAStreamLongAfterItsEnd(_EndsItself):
     """Announces the end of a subscription again, when more requests were answered."""
 

@@ -199,9 +199,11 @@ mutants("tools-annotations-shape", of=OneMore, revision=MODERN)(
         "Writes a missing hint as null.", TOOL={"annotations": {"destructiveHint": None}}
     )
 )
-mutants("tools-list-changed-notification-legacy", of=(Growing, OneMore))(
-    ChangesItsToolsSilently="Declares listChanged and does not announce changes of the list."
-)
+mutants(
+    "tools-list-changed-notification-legacy",
+    of=(Growing, OneMore),
+    passes=("prompts-list-result-shape",),
+)(ChangesItsToolsSilently="Declares listChanged and does not announce changes of the list.")
 controls("tools-list-changed-notification-legacy", of=(Announcing, OneMore), revision="2024-11-05")(
     AnnouncesItsNewTool="Announces changes of the list."
 )
