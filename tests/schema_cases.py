@@ -92,15 +92,27 @@ def spoilt(value: Json, count: int, seed: str) -> Iterator[Json]:
 def spoilt_once(value: Json) -> Iterator[Json]:
     """Return every copy of a message with one place removed or replaced."""
     for place in places(value):
+        known = at(value, place)
         for strange in SIMPLE:
-            copied = copy.deepcopy(value)
-            holder = at(copied, place[:-1])
-            if holder[place[-1]] != strange or type(holder[place[-1]]) is not type(strange):
-                holder[place[-1]] = strange
-                yield copied
-        copied = copy.deepcopy(value)
-        del at(copied, place[:-1])[place[-1]]
-        yield copied
+            if known != strange or type(known) is not type(strange):
+                yield put(value, place, strange)
+        yield put(value, place)
+
+
+REMOVED: Final = object()
+
+
+def put(value: Any, place: tuple[Any, ...], new: Any = REMOVED) -> Any:
+    """Return a copy with another value at a place, or without it. Other parts are shared."""
+    copied = copy.copy(value)
+    first, *rest = place
+    if rest:
+        copied[first] = put(value[first], tuple(rest), new)
+    elif new is REMOVED:
+        del copied[first]
+    else:
+        copied[first] = new
+    return copied
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
