@@ -145,20 +145,24 @@ def dangling(schema: Any) -> tuple[str, ...]:
     breaks its meta-schema, its dialect is unknown, or it is above the limits of length and depth.
     """
     dialect = dialect_of(schema)
-    if (dialect in _PLAIN_IN and _is_plain(schema)) or not dialect or violations(schema):
-        return ()
-    text = json.dumps(schema, default=repr)
-    if '"$ref"' not in text or len(text) > LONGEST or excess(text, WHOLE):
+    if (dialect in _PLAIN_IN and _is_plain(schema)) or not dialect:
         return ()
     key = digest([dialect, schema])
     found = _lost.get(key)
     if found is None:
-        try:
-            found = tuple(dict.fromkeys(islice(_dangling(schema, dialect), MOST)))
-        except (AttributeError, LookupError, TypeError, ValueError):  # an $id that is no address
-            found = ()
+        found = _dangling_in(schema, dialect)
         _lost.keep(key, found)
     return found
+
+
+def _dangling_in(schema: Any, dialect: str) -> tuple[str, ...]:
+    text = json.dumps(schema, default=repr)
+    if '"$ref"' not in text or len(text) > LONGEST or excess(text, WHOLE) or violations(schema):
+        return ()
+    try:
+        return tuple(dict.fromkeys(islice(_dangling(schema, dialect), MOST)))
+    except (AttributeError, LookupError, TypeError, ValueError):  # an $id that is no address
+        return ()
 
 
 def _dangling(schema: Any, dialect: str) -> Iterator[str]:
