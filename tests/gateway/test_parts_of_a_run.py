@@ -14,7 +14,7 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gateway import check
 from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.judging.gateway_talk import ExchangeTalk
-from mcp_touchstone.judging.hops import ExchangeStep, Held, Pair
+from mcp_touchstone.judging.hops import ExchangeStep, Held, Pair, said
 from mcp_touchstone.parts import callers
 from mcp_touchstone.report.terminal import Terminal
 from mcp_touchstone.results.subject import Subject
@@ -67,6 +67,18 @@ def test_the_call_that_an_answer_belongs_to_is_found_by_its_mark() -> None:
     assert seen.actual == (
         "lost: asked[0]; no answer within 5.0 s; the server did not get the request"
     )
+
+
+@pytest.mark.parametrize("content", [[1], [None], [[]], [{}]])
+def test_content_of_another_shape_has_no_text(content: object) -> None:
+    assert said(ExchangeStep(1, 2, {"result": {"content": content}})) is None
+
+
+@pytest.mark.parametrize("content", [[], {"0": 1}, "text"])
+def test_without_content_the_whole_answer_is_told(content: object) -> None:
+    answer = {"result": {"content": content}}
+
+    assert said(ExchangeStep(1, 2, answer)) == answer
 
 
 def test_a_screen_names_the_revisions_that_a_gateway_lacks() -> None:

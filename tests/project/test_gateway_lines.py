@@ -12,7 +12,7 @@ from typing import Final
 
 from tests.project.test_architecture import MODULES, PACKAGE, files, imported_modules, package_of
 
-MOST: Final = 4515
+MOST: Final = 4531
 """A ceiling that falls: whoever needs fewer lines writes the lower number. Only a new rule
 raises it."""
 

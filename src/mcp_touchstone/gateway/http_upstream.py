@@ -16,6 +16,8 @@ from mcp_touchstone.transport.process import left
 
 DOWN: Final = 0.5
 """Seconds between the end of our server and its next start."""
+TRIES: Final = 20
+"""Greatest number of times that we try to get the port again."""
 
 
 class UpstreamConnection(PartConnection):
@@ -34,14 +36,19 @@ class UpstreamServer(PartServer):
     handler = UpstreamConnection
 
     def __init__(self, *about: Any) -> None:
-        self._connections: list[socket.socket] = []
+        self._connections: set[socket.socket] = set()
         self._over, self._starting = False, threading.Lock()
         super().__init__(*about)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Take note of a connection, and serve it."""
-        self._connections.append(request)
+        self._connections.add(request)
         super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Forget a connection, and end it."""
+        self._connections.discard(request)
+        super().shutdown_request(request)
 
     def begin(self, hear: Hear, gone: Callable[[str], object]) -> PlayedPart:
         """Begin to play."""
@@ -60,7 +67,7 @@ class UpstreamServer(PartServer):
                 return
             self.shutdown()
             self.server_close()
-            for one in self._connections:
+            for one in [*self._connections]:
                 with contextlib.suppress(OSError):
                     one.shutdown(socket.SHUT_RDWR)
             threading.Event().wait(DOWN)
@@ -68,9 +75,18 @@ class UpstreamServer(PartServer):
                 threading.Thread(target=before.close, daemon=True).start()
             self.sessions = Sessions(self, SESSIONS)
             self.stateless = Stateless(self, self.startup)
-            self.socket = listening(self.server_address[1])
+            self.socket = self._listen()
             self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
             self._thread.start()
+
+    def _listen(self) -> socket.socket:
+        """Listen on the port; another program may have it for a moment."""
+        port = self.server_address[1]
+        for _ in range(TRIES):
+            with contextlib.suppress(OSError):
+                return listening(port)
+            threading.Event().wait(DOWN)
+        return listening(port)
 
     def stop(self) -> None:
         """Accept no more requests."""

@@ -513,8 +513,8 @@ def is_refused(transcript: Transcript, line: int) -> bool:
 
 def said(step: ExchangeStep) -> Any:
     """Return the text of a result; the whole answer if it has none."""
-    content = step.result.get("content")
-    return content[0].get("text") if isinstance(content, list) and content else step.value
+    content = list_in(step.result, "content")
+    return value_in(content[0], "text") if content else step.value
 
 
 def names(step: ExchangeStep) -> list[str]:
