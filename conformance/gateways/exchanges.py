@@ -107,7 +107,7 @@ def subscribes(talk: ExchangeTalk) -> None:
     talk.cancel(talk.steps["listen-0"].asked)
     for _ in range(TRIES):  # the end of a stream is noticed some time later
         step = talk.call(LEFT, LEFT, mark=LEFT)
-        if object_in(step.result, "structuredContent").get("open") in {0, _left(talk.steps)}:
+        if object_in(step.result, "structuredContent").get("open") in [0, _left(talk.steps)]:
             break
         talk.settle()
 

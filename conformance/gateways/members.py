@@ -14,6 +14,7 @@ from mcp_touchstone.gateway.suite import (
     catalogue,
     exchange,
     hops,
+    list_in,
     object_in,
     value_in,
 )
@@ -143,10 +144,9 @@ def _weighed(pair: hops.Pair, clause: str, name: str, seen: Seen) -> Seen:
     """Return an observation that is mild where no MUST of the specification is broken."""
     if clause != "gateway-result-structured" or "tools" not in pair.through.steps:
         return seen
-    tools = pair.through.steps["tools"].result.get("tools")
-    listed = [one for one in tools if isinstance(one, dict)] if isinstance(tools, list) else []
-    named = {pair.expected.prefix + name, name}
-    binds = any(one.get("outputSchema") and one.get("name") in named for one in listed)
+    tools = list_in(pair.through.steps["tools"].result, "tools")
+    named = [pair.expected.prefix + name, name]
+    binds = any(value_in(one, "outputSchema") and value_in(one, "name") in named for one in tools)
     return seen if binds else replace(seen, mild=Breach.WARN)
 
 

@@ -452,6 +452,22 @@ class Normalizes(Gateway):
         return FORMS[self.words[0]](value)
 
 
+class Wraps(Gateway):
+    """Writes each simple value of an answer as a list, but for those of the opening."""
+
+    def to_client(self, message: Json) -> Iterator[Json]:
+        """Wrap the values of a result and of an error."""
+        opens = self.request_of(message).get("method") in {"initialize", "server/discover"}
+        told = () if opens or "method" in message else ("result", "error")
+        yield message | {name: self.wrapped(message[name]) for name in told if name in message}
+
+    def wrapped(self, value: Any) -> Any:
+        """Return a value with a list in place of each simple one."""
+        if isinstance(value, dict):
+            return {key: self.wrapped(one) for key, one in value.items()}
+        return [self.wrapped(one) for one in value] if isinstance(value, list) else [value]
+
+
 class LosesZero(Gateway):
     """Takes the id zero for none."""
 
@@ -830,6 +846,7 @@ FAULTS: dict[str, type[Gateway]] = {
     "refuses-large": RefusesLarge,
     "hangs-on-large": HangsOnLarge,
     "normalizes": Normalizes,
+    "wraps": Wraps,
     "loses-zero": LosesZero,
     "swaps-messages": SwapsMessages,
     "slow-status": SlowStatus,

@@ -1,6 +1,7 @@
 """Each rule on gateways is broken by one faulty gateway, and by nothing else."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gateway import check, scene
 from mcp_touchstone.judging import hops
 from mcp_touchstone.judging.expected import Expected
+from mcp_touchstone.judging.gateway_talk import ExchangeTalk
 from mcp_touchstone.results.run import Conclusion, Run
 from mcp_touchstone.results.verdict import Judgement, Outcome
 
@@ -432,6 +434,33 @@ def test_a_faulty_gateway_to_http_breaks_its_rule_and_no_other(clause: str) -> N
 
     assert list(broken(run)) == [clause]
     assert broken(run)[clause].value == load(GATEWAYS).catalogue[clause].breach.value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("revision", [LEGACY, MODERN])
+@pytest.mark.usefixtures("soon")
+def test_values_of_another_type_are_judged(revision: str) -> None:
+    run = judged(faulty("wraps"), revision=revision)
+
+    assert (run.trouble, run.of(Outcome.BROKEN)) == ("", [])
+    assert {"gateway-answers-kind", "gateway-tools-listed"} <= {*outcomes(run, revision)}
+    assert run.of(Outcome.FAIL, Outcome.WARN)
+
+
+@pytest.mark.slow
+def test_a_fault_of_an_exchange_loses_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(talk: ExchangeTalk) -> None:
+        raise TypeError(talk.first.transcript.revision)
+
+    parts = load(GATEWAYS).parts
+    wrong = replace(parts["subscriptions"], run=fails)
+    chosen = {"contents": parts["contents"], "subscriptions": wrong}
+    monkeypatch.setattr(load(GATEWAYS), "parts", chosen)
+
+    run = judged(faulty("none"))
+
+    assert f"{LEGACY}: a fault of mcp-touchstone itself: TypeError: {LEGACY}" in run.trouble
+    assert "gateway-tools-listed" in {verdict.clause.id for verdict in run.of(Outcome.PASS)}
 
 
 @pytest.fixture

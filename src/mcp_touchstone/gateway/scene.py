@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.errors import UserError, our_fault
 from mcp_touchstone.config import resolve
 from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.connection import answers
@@ -459,4 +459,8 @@ def _talk(  # noqa: PLR0917  (one caller)
         planned.run(talk)
     except (NoSecondClientError, LaunchError) as error:
         return talk, f"the gateway drops a second client: {error}"
+    except UserError:
+        raise
+    except Exception as error:  # noqa: BLE001  (a fault of an exchange must not lose the run)
+        return talk, our_fault(error)
     return talk, ""

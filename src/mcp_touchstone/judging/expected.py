@@ -127,9 +127,8 @@ class Expected:
         found = []
         for one in items:
             name = value_in(one, "name")
-            if name in self.adds or any(str(name).startswith(other) for other in self.foreign):
-                continue
-            if isinstance(name, str) and self.prefix and name.startswith(self.prefix):
-                one = {**one, "name": name.removeprefix(self.prefix)}  # noqa: PLW2901
-            found.append(one)
+            if not isinstance(name, str):
+                found.append(one)
+            elif name not in self.adds and not name.startswith(tuple(self.foreign)):
+                found.append({**one, "name": name.removeprefix(self.prefix)})
         return found

@@ -168,7 +168,9 @@ class Held:
     def question(self, name: str, method: str) -> dict[str, Any]:
         """Return what a client was asked by a step, and what the server was answered."""
         first, last = self.steps[f"{name}-0"], self.steps[name]
-        asked = [object_in(one, "params") for one in first.result.get("inputRequests", {}).values()]
+        asked = [
+            object_in(one, "params") for one in object_in(first.result, "inputRequests").values()
+        ]
         until = last.entry or len(self.clients[0])
         asked += [
             object_in(message.value, "params")

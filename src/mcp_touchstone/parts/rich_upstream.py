@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.parts.part import Json
-from mcp_touchstone.parts.upstream import DATA, TOOLS, UNKNOWN, WATCHED, Upstream
-from mcp_touchstone.wire.framing import id_key, object_in, value_in
+from mcp_touchstone.parts.upstream import DATA, TOOLS, UNKNOWN, WATCHED, Upstream, text_in
+from mcp_touchstone.wire.framing import id_key, list_in, object_in, value_in
 
 LISTEN: Final = "subscriptions/listen"
 SUBSCRIPTION: Final = f"{rev.META}subscriptionId"
@@ -75,7 +75,7 @@ class Rich(Upstream):
 
     def call(self, request: Json) -> None:
         """Answer tools/call."""
-        name = value_in(request, "params", "name")
+        name = text_in(request, "name")
         mark = value_in(request, "params", "arguments", "mark")
         if name == "everything" and self.modern and _wants_tasks(request):
             name = f"task-{secrets.token_hex(8)}"  # a gateway may start a server for each request
@@ -142,7 +142,7 @@ class Rich(Upstream):
             for kind in ("tools", "prompts", "resources"):
                 if one["wanted"].get(f"{kind}ListChanged"):
                     self._tell(one["id"], f"notifications/{kind}/list_changed")
-            for uri in one["wanted"].get("resourceSubscriptions") or ():
+            for uri in list_in(one["wanted"], "resourceSubscriptions"):
                 if uri == WATCHED:
                     self._tell(one["id"], "notifications/resources/updated", uri=uri)
 
@@ -151,7 +151,7 @@ class Rich(Upstream):
         self.say({"method": method, "params": {**params, **meta}})
 
     def _serve_task(self, request: Json, method: str) -> None:
-        name = value_in(request, "params", "taskId")
+        name = text_in(request, "taskId")
         if method == "tasks/list":
             self.answer(request, {"tasks": [{"taskId": one, **TASK} for one in self._tasks]})
         elif method == "tasks/result":
@@ -172,14 +172,14 @@ class Rich(Upstream):
         params = object_in(request, "params")
         state = params.get("requestState")
         done = str(state).count("/") if isinstance(state, str) else 0
-        answers = params.get("inputResponses")
-        if done == len(ROUNDS):
+        answers = object_in(params, "inputResponses")
+        if done >= len(ROUNDS):
             mark = value_in(params, "arguments", "mark")
             told = {"state": state, "answers": answers, "mark": mark}
             self.answer(request, {**self.text("rounds"), "structuredContent": told})
             return
         asked = {one: DATA["questions"][one] for one in ROUNDS[done]}
-        further = f"{state or 'ü'}/{len(answers or ())}"
+        further = f"{state or 'ü'}/{len(answers)}"
         more = {"inputRequests": asked, "requestState": further}
         self.answer(request, {"resultType": "input_required", **more})
 

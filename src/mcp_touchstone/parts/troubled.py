@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from mcp_touchstone.parts.part import Json, Peer
-from mcp_touchstone.parts.upstream import DATA, TOOLS, Upstream, tool
-from mcp_touchstone.wire.framing import encode, object_in, value_in
+from mcp_touchstone.parts.upstream import DATA, TOOLS, Upstream, text_in, tool
+from mcp_touchstone.wire.framing import encode, object_in
 
 GROWN: Final = "grown"
 """The tool that appears during a session."""
@@ -39,7 +39,7 @@ class Troubled(Upstream):
 
     def call(self, request: Json) -> None:
         """Answer tools/call."""
-        name = value_in(request, "params", "name")
+        name = text_in(request, "name")
         mark = object_in(request, "params", "arguments").get("mark")
         if name == "tardy":
             self.begun(request, mark)
@@ -60,7 +60,7 @@ class Troubled(Upstream):
                 self.say({"method": "notifications/tools/list_changed"})
             self.answer(request, self.text("grown"))
         elif name in {GROWN, self._own} and name in self._names():
-            self.answer(request, self.text(str(name)))
+            self.answer(request, self.text(name))
         else:
             super().call(request)
 

@@ -86,6 +86,12 @@ RESOURCES: Final[tuple[Json, ...]] = tuple(DATA["resources"])
 INSTRUCTIONS: Final = "Use everything — first.\nThen stop."
 
 
+def text_in(request: Json, member: str) -> str:
+    """Return a param that names something; empty if it is no text."""
+    named = value_in(request, "params", member)
+    return named if isinstance(named, str) else ""
+
+
 def refusal_of(request: Json) -> int:
     """Return the status by which a request wants to be refused over HTTP; 0 for none."""
     named = value_in(request, "params", "name") == "refuse"
@@ -164,7 +170,7 @@ class Upstream(Part):
         self.answer(request, {**found, **(CACHE if self.modern else {})})
 
     def _read(self, request: Json) -> None:
-        uri = value_in(request, "params", "uri")
+        uri = text_in(request, "uri")
         if uri not in self.contents:
             code = INVALID_PARAMS if self.modern else -32002
             self.refuse(request, code, "Resource not found", uri=uri)
@@ -174,7 +180,7 @@ class Upstream(Part):
 
     def call(self, request: Json) -> None:
         """Answer tools/call."""
-        name = value_in(request, "params", "name")
+        name = text_in(request, "name")
         given = object_in(request, "params", "arguments")
         does = {
             "echo": self._echo,
@@ -252,7 +258,7 @@ class Upstream(Part):
         if not self.modern:  # there a subscription has its own stream
             only = given.get("only")
             for kind in ("tools", "prompts", "resources"):
-                if only in {None, kind}:
+                if only is None or only == kind:
                     self.say({"method": f"notifications/{kind}/list_changed"})
             if only is None:
                 params = {"uri": WATCHED}
