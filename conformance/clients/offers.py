@@ -50,7 +50,7 @@ class Resources(parts.Part):
         uri = object_in(request, "params").get("uri")
         if request["method"] != "resources/read" or not self.is_open(request):
             super().serve(request)
-        elif uri in {NOTE, SPACED}:
+        elif isinstance(uri, str) and uri in {NOTE, SPACED}:
             self.answer(request, {"contents": [{"uri": uri, "text": "A note."}], **self.cache})
         else:
             code = parts.INVALID_PARAMS if self.modern else -32002

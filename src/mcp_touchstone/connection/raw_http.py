@@ -12,7 +12,7 @@ from mcp_touchstone.transport.http_exchange import HttpResponse
 from mcp_touchstone.transport.http_session import NOT_FOUND
 from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.exchange import Exchange, Headers
-from mcp_touchstone.wire.framing import encode
+from mcp_touchstone.wire.framing import code_in, encode
 from mcp_touchstone.wire.http_headers import SESSION, VERSION, Path, annotated
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry
@@ -104,7 +104,7 @@ class HttpAnswer:
     def error_code(self) -> Any:
         """The code of the JSON-RPC error in the response; None for none."""
         errors = (one.get("error") for one in self.messages if isinstance(one, dict))
-        return next((one.get("code") for one in errors if isinstance(one, dict)), None)
+        return next((code_in(one) for one in errors if isinstance(one, dict)), None)
 
     def header(self, name: str) -> str | None:
         """Return the first value of a header of the response; None if it is absent."""

@@ -420,6 +420,12 @@ def value_in(value: Any, *members: str) -> Any:
     return value
 
 
+def code_in(error: Any) -> Any:
+    """Return the code of an error; None if there is none, or a list or an object in its place."""
+    code = value_in(error, "code")
+    return None if isinstance(code, list | dict) else code
+
+
 def object_in(value: Any, *members: str) -> dict[str, Any]:
     """Return the object below these members of a JSON value; empty if there is none."""
     for member in members:  # as value_in, which would be called half a million times in a run

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from mcp_touchstone.wire.framing import IdKey, Kind, id_key, kind_of, value_in
+from mcp_touchstone.wire.framing import IdKey, Kind, code_in, id_key, kind_of, value_in
 
 
 class Phase(StrEnum):
@@ -87,7 +87,7 @@ class Message:
     @property
     def code(self) -> Any:
         """The error code; None if there is none."""
-        return value_in(self.value, "error", "code")
+        return code_in(value_in(self.value, "error"))
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_touchstone.wire.framing import brief, integral
+from mcp_touchstone.wire.framing import brief, code_in, integral
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Reply:
     @property
     def code(self) -> Any:
         """The error code; None if there is none."""
-        return (self.error or {}).get("code")
+        return code_in(self.error)
 
     @property
     def unreadable(self) -> bool:
