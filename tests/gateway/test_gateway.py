@@ -1,5 +1,6 @@
 """Each rule on gateways is broken by one faulty gateway, and by nothing else."""
 
+import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.catalog.loader import GATEWAYS, load
 from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.engine.choice import Choice
-from mcp_touchstone.gateway import check, scene
+from mcp_touchstone.gateway import check, http_upstream, scene
 from mcp_touchstone.judging import hops
 from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.judging.gateway_talk import ExchangeTalk
@@ -461,6 +462,23 @@ def test_a_fault_of_an_exchange_loses_no_other(monkeypatch: pytest.MonkeyPatch) 
 
     assert f"{LEGACY}: a fault of mcp-touchstone itself: TypeError: {LEGACY}" in run.trouble
     assert "gateway-tools-listed" in {verdict.clause.id for verdict in run.of(Outcome.PASS)}
+
+
+@pytest.mark.slow
+def test_a_port_that_another_program_took_is_no_fault_of_the_gateway(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(port: int) -> socket.socket:
+        raise OSError(port)
+
+    parts = load(GATEWAYS).parts
+    monkeypatch.setattr(load(GATEWAYS), "parts", {n: parts[n] for n in ("contents", "end")})
+    monkeypatch.setattr(http_upstream, "listening", fails)
+
+    run = judged((sys.executable, str(HERE / "over_http.py"), "none", "--", "{url}"))
+
+    assert "another program took the port of our server in end" in run.trouble
+    assert "gateway-restart-reached" not in broken(run)
 
 
 @pytest.fixture

@@ -16,8 +16,6 @@ from mcp_touchstone.transport.process import left
 
 DOWN: Final = 0.5
 """Seconds between the end of our server and its next start."""
-TRIES: Final = 20
-"""Greatest number of times that we try to get the port again."""
 
 
 class UpstreamConnection(PartConnection):
@@ -34,6 +32,8 @@ class UpstreamServer(PartServer):
     """Our server; when its part ends by itself, it breaks all connections and starts again."""
 
     handler = UpstreamConnection
+    lost_port = False
+    """Whether another program took the port meanwhile, so that it did not start again."""
 
     def __init__(self, *about: Any) -> None:
         self._connections: set[socket.socket] = set()
@@ -75,18 +75,13 @@ class UpstreamServer(PartServer):
                 threading.Thread(target=before.close, daemon=True).start()
             self.sessions = Sessions(self, SESSIONS)
             self.stateless = Stateless(self, self.startup)
-            self.socket = self._listen()
+            try:
+                self.socket = listening(self.server_address[1])
+            except OSError:
+                self.lost_port = True
+                return
             self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
             self._thread.start()
-
-    def _listen(self) -> socket.socket:
-        """Listen on the port; another program may have it for a moment."""
-        port = self.server_address[1]
-        for _ in range(TRIES):
-            with contextlib.suppress(OSError):
-                return listening(port)
-            threading.Event().wait(DOWN)
-        return listening(port)
 
     def stop(self) -> None:
         """Accept no more requests."""

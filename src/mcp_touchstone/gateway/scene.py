@@ -239,9 +239,12 @@ class Behind:
         return [f"process {one.pid}" for one in left]
 
     @property
-    def crowded(self) -> bool:
-        """Whether a conversation was refused, as there were too many."""
-        return self._stage is not None and self._stage.refused
+    def trouble(self) -> str:
+        """Why it did not serve the gateway to the end; empty if it did."""
+        if self._stage is not None and self._stage.refused:
+            return f"the gateway began more than {MOST} conversations with our server"
+        lost = self._server is not None and self._server.lost_port
+        return "another program took the port of our server" if lost else ""
 
     def settle(self) -> None:
         """Wait for the end of its conversations; note which ones the gateway left open."""
@@ -371,8 +374,8 @@ def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Held:
             for server in behind:
                 server.settle()
         strays = pool.close()
-        if any(server.crowded for server in behind):
-            trouble = f"the gateway began more than {MOST} conversations with our server in {name}"
+        if ended := next(filter(None, (server.trouble for server in behind)), ""):
+            trouble = f"{ended} in {name}"
         replays = heard()
         return Held(
             [each.transcript for each in talk.connections] if talk else (),
