@@ -46,8 +46,8 @@ class Record:
             equal numbers, and its session has the requests of the client with their answers.
         scenario: the scenario that our server played for a client; empty for another server.
         alone: whether the client has no other conversation in that scenario.
-        walked: cache of messages of the transcript by what was asked for, with the length of the
-            transcript at that time.
+        walked: cache of messages of the transcript, by roles, or by kind and methods of answers,
+            with the length of the transcript at that time.
         opened: cache of our ``initialize`` requests, by the length of the transcript.
     """
 
@@ -91,7 +91,7 @@ class Record:
         """Yield results or errors that answer a request of ours, optionally of some methods."""
         pairs = self.messages(Role.ANSWER, Role.SECOND_ANSWER)
         return self._once(
-            (kind, *methods),
+            ("answers", kind, *methods),
             lambda: (
                 pair
                 for pair in pairs
@@ -102,7 +102,7 @@ class Record:
     def _once(
         self, asked: tuple[object, ...], find: Callable[[], Iterable[tuple[Entry, Message]]]
     ) -> Iterator[tuple[Entry, Message]]:
-        """Yield what was found before, or else find it: a hundred rules ask for the same."""
+        """Yield the messages from the cache, or find them first: many rules need the same ones."""
         length = len(self.transcript)
         known = self.walked.get(asked)
         if known is None or known[0] != length:
