@@ -12,6 +12,7 @@ from mcp_touchstone.parts.rich_upstream import LISTEN, ROUNDS, Rich
 from mcp_touchstone.parts.troubled import Troubled
 from mcp_touchstone.parts.upstream import DATA, UNKNOWN, Upstream, text_in
 from tests.odd_values import ODD, changed, paths
+from tests.silent_peer import SilentPeer
 
 Json = dict[str, Any]
 
@@ -38,22 +39,6 @@ FURTHER = ("tardy", "garbage", "unpaired", "grow", "subscribed", "withdraw", "af
 TOOLS = (*(one["name"] for one in (*DATA["tools"], *DATA["further"])), *FURTHER)
 
 
-class Gateway:
-    """Reads what our server writes, and says nothing by itself."""
-
-    is_first = True
-    place = None
-
-    def __init__(self) -> None:
-        self.lines: list[bytes] = []
-
-    def write(self, raw: bytes) -> None:
-        self.lines.append(raw)
-
-    def __getattr__(self, _name: str) -> Any:
-        return lambda *_words, **_named: None
-
-
 def messages(revision: str) -> Iterator[Json]:
     meta = {"_meta": {f"{rev.META}protocolVersion": revision, **OWN_META}}
     for method, params in NOTIFICATIONS.items():
@@ -67,9 +52,9 @@ def messages(revision: str) -> Iterator[Json]:
         yield {"id": 3, "method": method, "params": {**params, **meta}}
 
 
-def playing(part: type[Part], revision: str) -> tuple[Part, Gateway]:
+def playing(part: type[Part], revision: str) -> tuple[Part, SilentPeer]:
     own = {"modern": rev.is_modern(revision), "both": False, "versions": (revision,)}
-    gateway = Gateway()
+    gateway = SilentPeer()
     played = type(part.__name__, (part,), own)(gateway)
     played.opened = True
     return played, gateway

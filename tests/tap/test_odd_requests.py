@@ -1,6 +1,5 @@
 """A client may write anything: each part of our server goes on with params of a wrong type."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.parts.scenarios import scenarios
 from tests.odd_values import ODD, changed, paths
+from tests.silent_peer import SilentPeer
 
 Json = dict[str, Any]
 
@@ -29,25 +29,9 @@ PARAMS: dict[str, Json] = {
 }
 
 
-class Client:
-    """Reads what our server writes, and says nothing by itself."""
-
-    is_first = True
-    place: Path | None = None
-
-    def __init__(self) -> None:
-        self.lost: set[str] = set()
-
-    def write(self, raw: bytes) -> None:
-        pass
-
-    def __getattr__(self, _name: str) -> Any:
-        return lambda *_words, **_named: None
-
-
 @pytest.mark.parametrize("name", sorted(scenarios()))
 def test_each_part_goes_on_after_odd_params(name: str) -> None:
-    part = scenarios()[name](Client())
+    part = scenarios()[name](SilentPeer())
     part.opened = True
     meta = {f"{rev.META}protocolVersion": part.revision, f"{rev.META}clientCapabilities": {}}
     for method, usual in PARAMS.items():
