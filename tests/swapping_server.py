@@ -5,8 +5,10 @@
 The server behind answers soundly. ``inside`` exchanges the names in the root, but only if the root
 contains the links of an attack, so that its tools are found. ``all`` exchanges all names always,
 also those beside the root and the root itself. A link leads to the folder HOST or to a file in it;
-the links wait in the temporary folder of the server. HOST is written in hexadecimal digits, since a
-sandbox shows a server the folders that its command names. It can only be run on Linux.
+the links wait in the temporary folder of the server. No name is exchanged there, and the server
+keeps its state there: a task of the server may write after its answer, and would follow a link.
+HOST is written in hexadecimal digits, since a sandbox shows a server the folders that its command
+names. It can only be run on Linux.
 """
 
 import contextlib
@@ -200,6 +202,7 @@ def main() -> int:
     host = Path(bytes.fromhex(sys.argv[2]).decode())
     swapper = Swapper(how, host, root)
     swapper.asked(START)
+    os.environ["XDG_STATE_HOME"] = str(root.parent / "tmp" / "state")
     begin = globals().get("begin", begun)  # a fork server has its own
     server = begin(sys.argv[5:])
     swapper.server = server.pid
