@@ -61,24 +61,26 @@ _BY_INSTALLERS: Final = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", 
 _BESIDE: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 
 
+Started = Mapping[ProcessFacts, PackageOrigin | None]
+"""A process of a server -> the package that it is started from, see ``origin_of``."""
+
+
 def origin(
-    command: Sequence[str], processes: Sequence[ProcessFacts], env: Mapping[str, str]
+    command: Sequence[str], started: Started, env: Mapping[str, str]
 ) -> PackageOrigin | None:
     """Return the package that a server is started from; None if it is unknown.
 
     Args:
         command: the command that starts it.
-        processes: its processes, the most likely first.
+        started: its processes, the most likely first.
     """
     if command and PurePath(command[0]).name in _ENGINES:
         pinned = next(filter(None, map(_PINNED.fullmatch, command)), None)
         name = pinned["name"] if pinned else ""
         return PackageOrigin(IMAGE, name, "", "", (), pinned["digest"] if pinned else "")
-    for facts in processes:
-        found = origin_of(facts, env)
-        if found is not None:
-            return found
-    for facts in processes[-1:]:
+    if found := next(filter(None, started.values()), None):
+        return found
+    for facts in [*started][-1:]:
         program = find_program(facts.argv[0], facts.cwd, env) if facts.argv else None
         if program is not None:
             place = Path(program).resolve()

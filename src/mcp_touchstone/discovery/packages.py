@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 
 from mcp_touchstone.advisories import table
 from mcp_touchstone.catalog.sdk import GO, LAYERS, NPM, PYPI, Package, PackageOrigin, SdkIdentity
-from mcp_touchstone.discovery.origin import origin, origin_of
+from mcp_touchstone.discovery.origin import Started, origin, origin_of
 from mcp_touchstone.discovery.program_sdk import go_modules
 from mcp_touchstone.discovery.sdk import (
     NODE,
@@ -35,26 +35,26 @@ def identity(
     processes: Sequence[ProcessFacts], command: Sequence[str], cwd: Path, env: Mapping[str, str]
 ) -> SdkIdentity:
     """Return the SDKs, packages and origin of processes, or else of a command, see ``commands``."""
-    several = [*processes, *commands(command, cwd, env)]
-    started = origin(command, several, env)
+    several = [*dict.fromkeys([*processes, *commands(command, cwd, env)])]
+    started = {process: origin_of(process, env) for process in several}
     found = identify(collect(several, env))
-    return replace(found, packages=packages(several, env), origin=started)
+    return replace(found, packages=packages(started, env), origin=origin(command, started, env))
 
 
-def packages(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> tuple[Package, ...]:
+def packages(started: Started, env: Mapping[str, str]) -> tuple[Package, ...]:
     """Return the packages of a server that the table of advisories has, without its SDKs.
 
     Args:
-        processes: the processes of the server, the most likely first.
+        started: the processes of the server, the most likely first.
     """
-    for process in processes:
+    for process, its_origin in started.items():
         name = PurePath(process.argv[0]).name if process.argv else ""
-        started, files = origin_of(process, env), seen_by(process.pid)
+        files = seen_by(process.pid)
         with contextlib.suppress(OSError, ValueError, RuntimeError):
             if PYTHON.fullmatch(name):
-                found = tuple(_of_python(files, started, process.cwd))
+                found = tuple(_of_python(files, its_origin, process.cwd))
             elif NODE.fullmatch(name):
-                found = tuple(_of_node(files, started)) if started else ()
+                found = tuple(_of_node(files, its_origin)) if its_origin else ()
             else:
                 found = tuple(_of_go(process, env)) if name else ()
             if found:

@@ -25,6 +25,7 @@ import binascii
 import functools
 import hashlib
 import json
+import marshal
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -51,7 +52,7 @@ REMEMBERED: Final = 512
 SHORT: Final = 2048
 """Bytes of a line from which the result for a message without a flaw is cached."""
 ROOM: Final = 1 << 22
-"""Characters of all messages together whose results are cached."""
+"""Bytes of all messages together whose results are cached."""
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*")
 _WORD: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
@@ -225,15 +226,18 @@ _exact: Final = json.JSONEncoder(default=repr).encode
 
 T = TypeVar("T")
 Key = tuple[bytes, int]
-"""The digest of a JSON value, and its length in characters."""
+"""The digest of a JSON value, and the bytes that it was made of."""
 
 
 def digest(value: Any) -> Key | None:
     """Return the key of a JSON value; None if it is very long."""
-    text = _exact(value)
-    if len(text) > ROOM:
+    try:
+        data = marshal.dumps(value, 2)  # a quarter of the time of JSON; later versions share parts
+    except ValueError:  # a number of thousands of digits, or a very deep value
+        data = _exact(value).encode("ascii")
+    if len(data) > ROOM:
         return None
-    return hashlib.blake2b(text.encode("ascii"), digest_size=16).digest(), len(text)
+    return hashlib.blake2b(data, digest_size=16).digest(), len(data)
 
 
 class Remembered(Generic[T]):
