@@ -17,10 +17,10 @@ from tests.conftest import RETRIED
 from tests.mutants import kit
 from tests.mutants.__main__ import HERE
 from tests.mutants.judged import (
-    FOUND,
     MUTANTS,
     REGISTRY,
     described,
+    findings,
     near,
     run_mutant,
     target_of,
@@ -61,7 +61,7 @@ def test_mutant_breaks_exactly_its_declared_clauses(
             continue
         everything = whole or not near(mutant)
         expected = expected_findings(mutant, everything=everything)
-        found = {verdict.clause.id: str(verdict.outcome) for verdict in run.of(*FOUND)}
+        found = findings(run, mutant)
         passed = {verdict.clause.id for verdict in run.of(Outcome.PASS)}
         if not set(found) <= set(expected):
             break

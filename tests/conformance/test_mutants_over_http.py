@@ -20,7 +20,7 @@ from mcp_touchstone.engine.runner import Choice, judge
 from mcp_touchstone.results.verdict import Outcome
 from tests.conftest import RETRIED
 from tests.mutants.__main__ import HERE
-from tests.mutants.judged import FOUND, MUTANTS, REGISTRY, near, target_of
+from tests.mutants.judged import MUTANTS, REGISTRY, findings, near, target_of
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +92,7 @@ def found_over_http(name: str) -> dict[str, str]:
             run = judge(target_of(mutant, over_http=True), REGISTRY, choice)
         except UserError:
             return {}
-        found = {verdict.clause.id: str(verdict.outcome) for verdict in run.of(*FOUND)}
+        found = findings(run, mutant)
         passed = (verdict.clause.id for verdict in run.of(Outcome.PASS))
         found |= {clause: str(Outcome.PASS) for clause in passed if clause in mutant.passes}
         if found == expected(name) or surplus(name, found):

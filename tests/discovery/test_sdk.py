@@ -11,7 +11,7 @@ import pytest
 
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.sdk import NPM, PYPI, Package
-from mcp_touchstone.discovery.origin import digests, origin_of
+from mcp_touchstone.discovery.origin import digests, origins
 from mcp_touchstone.discovery.packages import identity, packages
 from mcp_touchstone.discovery.sdk import SdkFacts, collect, commands, identify
 from mcp_touchstone.sandbox.sandbox import Method, Sandbox, outer, probe, wrap
@@ -423,7 +423,7 @@ def test_a_lock_file_with_two_versions_decides_nothing(tmp_path: Path) -> None:
 def others(*argv: object, cwd: Path, **env: str) -> tuple[str, ...]:
     process = ProcessFacts(tuple(map(str, argv)), cwd)
     known = {"PATH": os.environ["PATH"], **env}
-    return tuple(map(str, packages({process: origin_of(process, known)}, known)))
+    return tuple(map(str, packages(origins([process], known), known)))
 
 
 def test_package_of_the_started_module_or_script_is_named(tmp_path: Path) -> None:

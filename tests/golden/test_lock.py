@@ -10,7 +10,7 @@ from rich.console import Console
 
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.sdk import NPM, PackageOrigin
-from mcp_touchstone.discovery.origin import IMAGE, digests, origin, origin_of
+from mcp_touchstone.discovery.origin import IMAGE, digests, origin, origins
 from mcp_touchstone.golden import lock_file
 from mcp_touchstone.report import html, machine, markdown, reread
 from mcp_touchstone.report.terminal import Terminal
@@ -162,7 +162,7 @@ def test_a_package_of_npm_has_its_integrity_and_its_files(tmp_path: Path) -> Non
     packages = {"node_modules/demo": {"version": "1.2.3", "integrity": "sha512-x"}}
     (modules / ".package-lock.json").write_text(json.dumps({"packages": packages}), "utf-8")
     facts = ProcessFacts(("node", str(own / "index.js")), tmp_path)
-    found = origin(["npx", "demo"], {facts: origin_of(facts, {})}, {})
+    found = origin(["npx", "demo"], origins([facts], {}), {})
 
     assert found == PackageOrigin(NPM, "demo", "1.2.3", str(own), (), "sha512-x")
     assert list(digests(found)) == ["index.js", "package.json"]
@@ -182,7 +182,7 @@ def test_an_image_needs_its_digest() -> None:
 
 def test_an_installed_distribution_is_found_by_its_module() -> None:
     facts = ProcessFacts((sys.executable, "-m", "pytest"), Path("/"))
-    found = origin([sys.executable], {facts: origin_of(facts, {})}, {})
+    found = origin([sys.executable], origins([facts], {}), {})
 
     assert found is not None
     assert (found.kind, found.name) == ("pypi", "pytest")
@@ -201,7 +201,7 @@ def test_what_an_installer_adds_is_no_file_of_the_distribution(tmp_path: Path) -
     (info / "RECORD").write_text("".join(f"{row},,\n" for row in rows), "utf-8")
     facts = ProcessFacts((sys.executable, "-m", "demo"), tmp_path)
     env = {"PYTHONPATH": str(site)}
-    found = origin([sys.executable], {facts: origin_of(facts, env)}, env)
+    found = origin([sys.executable], origins([facts], env), env)
 
     assert found is not None
     assert (found.name, found.version) == ("demo", "1.0")

@@ -2,11 +2,14 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 from unittest.mock import patch
 
+from mcp_touchstone.catalog import needs
+from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.catalog.needs import Probe
 from mcp_touchstone.engine.choice import EXAMPLES, Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.judging.run_settings import Drawn
@@ -35,21 +38,39 @@ def chapters_of(mutant: kit.Mutant) -> set[str]:
 def near(mutant: kit.Mutant) -> tuple[str, ...]:
     """Return the clauses a mutant is judged by; empty for all of them.
 
-    These are its own chapters and every rule that watches all traffic. With
-    MCP_TOUCHSTONE_WHOLE in the environment it is all of them, which takes an hour or more.
+    These are its own chapters, and the rules on all traffic for which discovery need not send more
+    than for these chapters. If it would send nothing at all, a rule of these chapters may see no
+    traffic: then discovery sends what all rules need. With MCP_TOUCHSTONE_WHOLE in the environment
+    it is all clauses, which takes an hour or more.
     """
     chapters = chapters_of(mutant)
     if not chapters or "MCP_TOUCHSTONE_WHOLE" in os.environ:
         return ()
-    ids = {c.id for c in REGISTRY.catalogue if c.judged and c.chapter in chapters}
+    own = [c for c in REGISTRY.catalogue if c.judged and c.chapter in chapters]
+    ids, sent = {c.id for c in own}, probes_of(own, mutant.revision)
+    watched = {clause.id for rule in REGISTRY.ambients for clause in rule.clauses}
+    if not sent and watched.intersection((*mutant.breaks, *mutant.passes)):
+        sent = {*Probe}
     for rule in REGISTRY.ambients:
         # The end of a process is only visible if a process is ended normally.
-        visible = {clause.id for clause in rule.clauses if clause.chapter != "lifecycle"}
-        # The name of the rule, unlike those of its clauses, brings no scenarios of other chapters.
-        ids |= {rule.id} if len(visible) == len(rule.clauses) else visible
+        visible = [clause for clause in rule.clauses if clause.chapter != "lifecycle"]
+        if probes_of(visible, mutant.revision) <= sent:
+            # Unlike names of clauses, that of the rule brings no scenarios of other chapters.
+            whole = len(visible) == len(rule.clauses)
+            ids |= {rule.id} if whole else {clause.id for clause in visible}
     if mutant.examples:
         ids |= {c.id for c in REGISTRY.catalogue if c.judged and c.group == "properties"}
     return tuple(sorted(ids))
+
+
+def probes_of(clauses: Iterable[Clause], revision: str) -> set[Probe]:
+    """Return the probes with which discovery decides what clauses need in a revision."""
+    return {
+        probe
+        for clause in clauses
+        if revision in clause.revisions
+        for probe in needs.probes(clause.words, revision)
+    }
 
 
 def target_of(mutant: kit.Mutant, *, over_http: bool = False) -> Target:
@@ -93,6 +114,20 @@ def run_mutant(mutant: kit.Mutant, select: tuple[str, ...] = (), *, jobs: int = 
     )
     with patch.object(Drawn, "give", _give):
         return judge(target_of(mutant), REGISTRY, choice)
+
+
+def findings(run: Run, mutant: kit.Mutant) -> dict[str, str]:
+    """Return what a run near a mutant found: clause -> how it counts.
+
+    A rule of another chapter that saw nothing it could judge is no finding: what it needs was not
+    looked for.
+    """
+    chapters = chapters_of(mutant)
+    return {
+        verdict.clause.id: str(verdict.outcome)
+        for verdict in run.of(*FOUND)
+        if verdict.clause.chapter in chapters or verdict.gravest.count
+    }
 
 
 def described(run: Run) -> Iterator[str]:

@@ -173,7 +173,7 @@ class ElicitsWithSamplingOnly(Interviews):
         return elicits(able, "form") or ("sampling" in able and "elicitation" not in able)
 
 
-@mutant("mrtr-undeclared-capability", revision=MODERN)
+@mutant("mrtr-undeclared-capability", revision=MODERN, passes=("resources-definition-shape",))
 class ElicitsWithoutCapabilities(Fault):
     """Elicits from a client without capabilities, before it reads a file."""
 

@@ -8,7 +8,21 @@ import pytest
 
 from mcp_touchstone.wire.schema import ROOM, digest
 
-APART = (1, 1.0, "1", True, False, 0, None, [], {}, [1], {"1": None}, "\ud800", Decimal("1e5000"))
+APART: tuple[object, ...] = (
+    1,
+    1.0,
+    "1",
+    True,
+    False,
+    0,
+    None,
+    [],
+    {},
+    [1],
+    {"1": None},
+    "\ud800",
+    Decimal("1e5000"),
+)
 
 
 @pytest.mark.parametrize("value", APART, ids=repr)

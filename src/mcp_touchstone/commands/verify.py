@@ -53,7 +53,8 @@ def _origin(command: Sequence[str]) -> PackageOrigin | None:
     import os
     from pathlib import Path
 
-    from mcp_touchstone.discovery.origin import origin
+    from mcp_touchstone.discovery.origin import origin, origins
     from mcp_touchstone.discovery.sdk import commands
 
-    return origin(command, commands(command, Path.cwd(), os.environ), os.environ)
+    processes = commands(command, Path.cwd(), os.environ)
+    return origin(command, origins(processes, os.environ), os.environ)

@@ -6,7 +6,7 @@ Anybody may have written these files, so each is read within limits and through 
 import hashlib
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Final
 
@@ -62,7 +62,12 @@ _BESIDE: Final = frozenset({"node_modules", "__pycache__", "venv", "site-package
 
 
 Started = Mapping[ProcessFacts, PackageOrigin | None]
-"""A process of a server -> the package that it is started from, see ``origin_of``."""
+"""A process of a server -> the package that it is started from, or None if it is unknown."""
+
+
+def origins(processes: Iterable[ProcessFacts], env: Mapping[str, str]) -> Started:
+    """Return the package that each process is started from, in the order of the processes."""
+    return {process: origin_of(process, env) for process in processes}
 
 
 def origin(

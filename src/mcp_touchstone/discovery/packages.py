@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 
 from mcp_touchstone.advisories import table
 from mcp_touchstone.catalog.sdk import GO, LAYERS, NPM, PYPI, Package, PackageOrigin, SdkIdentity
-from mcp_touchstone.discovery.origin import Started, origin, origin_of
+from mcp_touchstone.discovery.origin import Started, origin, origins
 from mcp_touchstone.discovery.program_sdk import go_modules
 from mcp_touchstone.discovery.sdk import (
     NODE,
@@ -35,8 +35,8 @@ def identity(
     processes: Sequence[ProcessFacts], command: Sequence[str], cwd: Path, env: Mapping[str, str]
 ) -> SdkIdentity:
     """Return the SDKs, packages and origin of processes, or else of a command, see ``commands``."""
-    several = [*dict.fromkeys([*processes, *commands(command, cwd, env)])]
-    started = {process: origin_of(process, env) for process in several}
+    several = [*processes, *commands(command, cwd, env)]
+    started = origins(several, env)
     found = identify(collect(several, env))
     return replace(found, packages=packages(started, env), origin=origin(command, started, env))
 
