@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.engine.runner import Choice, judge
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import Target
@@ -27,7 +28,9 @@ def test_no_clause_passes_without_a_comparison(mode: str, port: str) -> None:
     url = f"http://127.0.0.1:{port}/mcp" if port else ""
     target = Target(command=tuple(filter(None, command)), url=url)
 
-    run = judge(target, REGISTRY, Choice())
+    # The older revisions are judged on stdio.
+    revisions = (rev.LATEST_LEGACY, rev.LATEST_MODERN) if port else ()
+    run = judge(target, REGISTRY, Choice(revisions=revisions))
 
     passed = {verdict.clause.id for verdict in run.of(Outcome.PASS)}
     assert passed
