@@ -424,7 +424,7 @@ controls("streams-no-broadcast", of=HttpFault)(
 )
 
 
-@mutant("streams-no-broadcast", revision=LEGACY)
+@mutant("streams-no-broadcast", revision=LEGACY, passes=("sampling-params-shape",))
 class SendsRequestsEverywhere(Diverts, behind="Samples"):
     """Sends its requests on the stream of the call and on that of the GET."""
 
