@@ -44,7 +44,7 @@ def test_module_of_a_server_in_go_is_named(tmp_path: Path) -> None:
     place = program(tmp_path / "toolbox", b"\x7fELF" + GO_BEGIN + row + GO_END)
     process = ProcessFacts((str(place), "--stdio"), tmp_path)
 
-    assert list(map(str, packages({process: None}, {"PATH": str(tmp_path)}))) == [
+    assert list(map(str, packages([(process, None)], {"PATH": str(tmp_path)}))) == [
         "github.com/googleapis/mcp-toolbox v1.2.0"
     ]
 

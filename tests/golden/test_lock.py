@@ -1,6 +1,7 @@
 """``approve`` and ``check --locked``: what changed in a server, and nothing else."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -170,12 +171,12 @@ def test_a_package_of_npm_has_its_integrity_and_its_files(tmp_path: Path) -> Non
 
 def test_an_image_needs_its_digest() -> None:
     pinned = f"demo@sha256:{'0' * 64}"
-    found = origin(["docker", "run", "-i", pinned], {}, {})
+    found = origin(["docker", "run", "-i", pinned], [], {})
 
     assert found is not None
     assert (found.kind, found.seal, digests(found)) == (IMAGE, f"sha256:{'0' * 64}", {})
     with pytest.raises(UserError, match="IMAGE@sha256"):
-        digests(origin(["docker", "run", "-i", "demo"], {}, {}))
+        digests(origin(["docker", "run", "-i", "demo"], [], {}))
     with pytest.raises(UserError, match="unknown"):
         digests(None)
 
@@ -187,6 +188,14 @@ def test_an_installed_distribution_is_found_by_its_module() -> None:
     assert found is not None
     assert (found.kind, found.name) == ("pypi", "pytest")
     assert "pytest/__init__.py" in digests(found)
+
+
+def test_a_process_in_a_sandbox_and_its_command_outside_are_both_looked_up() -> None:
+    words = (sys.executable, "-m", "pytest")
+    inside, outside = (ProcessFacts(words, Path("/"), pid=pid) for pid in (os.getpid(), 0))
+    found = origins([inside, outside, outside], {})
+
+    assert [process.pid for process, _ in found] == [os.getpid(), 0]
 
 
 def test_what_an_installer_adds_is_no_file_of_the_distribution(tmp_path: Path) -> None:

@@ -61,13 +61,19 @@ _BY_INSTALLERS: Final = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", 
 _BESIDE: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 
 
-Started = Mapping[ProcessFacts, PackageOrigin | None]
-"""A process of a server -> the package that it is started from, or None if it is unknown."""
+Started = Sequence[tuple[ProcessFacts, PackageOrigin | None]]
+"""The processes of a server, each with the package that it is started from; None if unknown."""
 
 
 def origins(processes: Iterable[ProcessFacts], env: Mapping[str, str]) -> Started:
-    """Return the package that each process is started from, in the order of the processes."""
-    return {process: origin_of(process, env) for process in processes}
+    """Return the package that each process is started from; equal processes are looked up once.
+
+    A process in a sandbox differs from one outside with the same command: it sees other files.
+    """
+    unlike: dict[tuple[ProcessFacts, int], ProcessFacts] = {}
+    for process in processes:
+        unlike.setdefault((process, process.pid), process)
+    return [(process, origin_of(process, env)) for process in unlike.values()]
 
 
 def origin(
@@ -83,9 +89,9 @@ def origin(
         pinned = next(filter(None, map(_PINNED.fullmatch, command)), None)
         name = pinned["name"] if pinned else ""
         return PackageOrigin(IMAGE, name, "", "", (), pinned["digest"] if pinned else "")
-    if found := next(filter(None, started.values()), None):
+    if found := next((package for _, package in started if package), None):
         return found
-    for facts in [*started][-1:]:
+    for facts, _ in started[-1:]:
         program = find_program(facts.argv[0], facts.cwd, env) if facts.argv else None
         if program is not None:
             place = Path(program).resolve()

@@ -47,7 +47,7 @@ def packages(started: Started, env: Mapping[str, str]) -> tuple[Package, ...]:
     Args:
         started: the processes of the server, the most likely first.
     """
-    for process, its_origin in started.items():
+    for process, its_origin in started:
         name = PurePath(process.argv[0]).name if process.argv else ""
         files = seen_by(process.pid)
         with contextlib.suppress(OSError, ValueError, RuntimeError):
