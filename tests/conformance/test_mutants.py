@@ -61,7 +61,7 @@ def test_mutant_breaks_exactly_its_declared_clauses(
             continue
         everything = whole or not near(mutant)
         expected = expected_findings(mutant, everything=everything)
-        found = findings(run, mutant)
+        found = findings(run, mutant, everything=everything)
         passed = {verdict.clause.id for verdict in run.of(Outcome.PASS)}
         if not set(found) <= set(expected):
             break

@@ -116,17 +116,17 @@ def run_mutant(mutant: kit.Mutant, select: tuple[str, ...] = (), *, jobs: int = 
         return judge(target_of(mutant), REGISTRY, choice)
 
 
-def findings(run: Run, mutant: kit.Mutant) -> dict[str, str]:
-    """Return what a run near a mutant found: clause -> how it counts.
+def findings(run: Run, mutant: kit.Mutant, *, everything: bool = False) -> dict[str, str]:
+    """Return what a run found on a mutant: clause -> how it counts.
 
-    A rule of another chapter that saw nothing it could judge is no finding: what it needs was not
-    looked for.
+    Unless all clauses were judged, a rule of another chapter that saw nothing it could judge is no
+    finding: nothing was sent for it.
     """
     chapters = chapters_of(mutant)
     return {
         verdict.clause.id: str(verdict.outcome)
         for verdict in run.of(*FOUND)
-        if verdict.clause.chapter in chapters or verdict.gravest.count
+        if everything or verdict.clause.chapter in chapters or verdict.gravest.count
     }
 
 
