@@ -458,8 +458,11 @@ class Wraps(Gateway):
     def to_client(self, message: Json) -> Iterator[Json]:
         """Wrap the values of a result and of an error."""
         opens = self.request_of(message).get("method") in {"initialize", "server/discover"}
-        told = () if opens or "method" in message else ("result", "error")
-        yield message | {name: self.wrapped(message[name]) for name in told if name in message}
+        if opens or "method" in message:
+            yield message
+        else:
+            wrapped = {"result", "error"}
+            yield {k: self.wrapped(one) if k in wrapped else one for k, one in message.items()}
 
     def wrapped(self, value: Any) -> Any:
         """Return a value with a list in place of each simple one."""
