@@ -2,11 +2,18 @@
 
 import os
 import socket
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
+import psutil
 import pytest
 
-from mcp_touchstone.transport.family import listening
+from mcp_touchstone.transport import family
+from mcp_touchstone.transport.family import children, listening
+from tests.conftest import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -17,3 +24,45 @@ def test_a_file_that_is_closed_meanwhile_hides_no_address(monkeypatch: pytest.Mo
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert server.getsockname() in listening(os.getpid())
+
+
+TREE = """
+import subprocess, threading
+def start():
+    subprocess.Popen(["sh", "-c", "sleep 60 & wait"])
+    threading.Event().wait()
+threading.Thread(target=start, daemon=True).start()
+subprocess.Popen(["sleep", "60"]).wait()
+"""
+"""A program with a child of its main thread, and one of another thread that has a child."""
+
+
+@pytest.fixture
+def tree() -> Iterator[int]:
+    """A running process with two children, one of which has a child."""
+    with ExitStack() as stack:
+        command = [sys.executable, "-c", TREE]
+        process = stack.enter_context(subprocess.Popen(command, start_new_session=True))
+        stack.callback(os.killpg, process.pid, 9)
+        eventually(lambda: len(psutil.Process(process.pid).children(recursive=True)) == 3)
+        yield process.pid
+
+
+@pytest.mark.parametrize("recursive", [False, True])
+@pytest.mark.parametrize("listed", ["/proc/thread-self/children", "/proc/nothing"])
+def test_children_of_all_threads_are_found(
+    tree: int, recursive: bool, listed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(family, "_LISTED", Path(listed))
+
+    found = children(tree, recursive=recursive)
+
+    assert {*found} == {*psutil.Process(tree).children(recursive=recursive)}
+    assert len(found) == (3 if recursive else 2)
+
+
+def test_a_process_that_has_ended_has_no_children() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+
+    assert children(ended.pid, recursive=True) == []

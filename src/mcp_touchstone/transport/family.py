@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 WINDOWS: Final = sys.platform == "win32"
 
+_LISTED: Final = Path("/proc/thread-self/children")
+"""See proc(5); it exists if the kernel was built with CONFIG_PROC_CHILDREN."""
+
 LISTENING: Final = "0A"
 """The state of a listening socket in /proc/net/tcp."""
 
@@ -86,10 +89,7 @@ class Family:
 
     def members(self) -> list[psutil.Process]:
         """Return the present descendants."""
-        try:
-            return psutil.Process(self._popen.pid).children(recursive=True)
-        except (psutil.Error, OSError, IndexError):  # the last two if there is no /proc
-            return []
+        return children(self._popen.pid, recursive=True)
 
     @property
     def memory(self) -> int:
@@ -147,6 +147,36 @@ class Family:
         with contextlib.suppress(OSError):
             return os.getpgid(process.pid) == self._popen.pid and alive(process)
         return False
+
+
+def children(pid: int, *, recursive: bool = False) -> list[psutil.Process]:
+    """Return the children of a process; empty if it has ended.
+
+    Linux lists the children of each thread. Without these lists, which a kernel need not have, the
+    parents of all processes of the machine are looked up, which takes milliseconds.
+
+    Args:
+        recursive: whether to return their children too, and so on.
+    """
+    found: dict[int, psutil.Process] = {}
+    with contextlib.suppress(psutil.Error, OSError, IndexError):  # the last two without /proc
+        if not _LISTED.exists():
+            return psutil.Process(pid).children(recursive=recursive)
+        waiting = [pid]
+        while waiting:
+            for child in _listed(waiting.pop(0)):
+                with contextlib.suppress(psutil.Error, OSError):  # it has ended since
+                    found.setdefault(child, psutil.Process(child))
+                    waiting += [child] if recursive else []
+    return [*found.values()]
+
+
+def _listed(pid: int) -> Iterator[int]:
+    """Yield the ids of the children of a process (Linux only); none if it has ended."""
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+            with contextlib.suppress(OSError):
+                yield from map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
 
 
 def _path_of(process: psutil.Process) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 
 import psutil
 
-from mcp_touchstone.transport.family import alive, everybody
+from mcp_touchstone.transport.family import alive, children, everybody
 from mcp_touchstone.transport.process import MARK, launched
 
 PARENT: Final = "MCP_TOUCHSTONE_PARENT"
@@ -63,16 +63,15 @@ def _end_adopted() -> int:
     """End the children we did not start, and their descendants; return their number."""
     found = 0
     for _ in range(100):  # each round is a generation
-        with contextlib.suppress(psutil.Error, OSError, IndexError):
-            strange = [c for c in psutil.Process().children() if c.pid not in launched]
-            for child in strange:
-                found += alive(child)
-                with contextlib.suppress(psutil.Error):
-                    child.kill()
-                with contextlib.suppress(OSError):
-                    os.waitpid(child.pid, 0)
-            if not strange:
-                break
+        strange = [child for child in children(os.getpid()) if child.pid not in launched]
+        for child in strange:
+            found += alive(child)
+            with contextlib.suppress(psutil.Error):
+                child.kill()
+            with contextlib.suppress(OSError):
+                os.waitpid(child.pid, 0)
+        if not strange:
+            break
     return found
 
 
