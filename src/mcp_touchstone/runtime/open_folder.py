@@ -170,16 +170,17 @@ class Folder:
         Raises:
             OSError: there are more than ``MOST``.
         """
+        # On Windows the listing knows neither the number nor the links of a file.
+        known = self._at is not None
+        found: dict[str, os.stat_result | None] = {}
         with self._listed() as entries:
-            return {entry.name: self._entry_stat(entry) for entry in self._counted(entries)}
-
-    def _entry_stat(self, entry: "os.DirEntry[str]") -> os.stat_result | None:
-        try:
-            # On Windows the listing knows neither the number nor the links of a file.
-            known = self._at is not None
-            return entry.stat(follow_symlinks=False) if known else self.stat(entry.name)
-        except OSError:
-            return None
+            for entry in self._counted(entries):
+                try:
+                    result = entry.stat(follow_symlinks=False) if known else self.stat(entry.name)
+                except OSError:
+                    result = None
+                found[entry.name] = result
+        return found
 
     @cached_property
     def disk(self) -> int:

@@ -78,11 +78,9 @@ def changes(before: Mapping[str, Fact], after: Mapping[str, Fact]) -> list[TreeC
 
     Touched folders are left out unless there are no other changes.
     """
-    found = [
-        TreeChange(path, _told(before.get(path), after.get(path)))
-        for path in sorted({*before, *after}, key=lambda path: (-path.count("/"), path))
-        if before.get(path) != after.get(path)
-    ]
+    paths = [path for path in {*before, *after} if before.get(path) != after.get(path)]
+    paths.sort(key=lambda path: (-path.count("/"), path))
+    found = [TreeChange(path, _told(before.get(path), after.get(path))) for path in paths]
     folders = {c.path for c in found if c.what == TOUCHED}
     grave = [c for c in found if c.path not in folders]
     return grave or found
