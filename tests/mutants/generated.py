@@ -27,7 +27,7 @@ class Dies(Fault):
         raise NotImplementedError
 
 
-mutants("generated-survived", of=Dies, examples=MANY)(
+mutants("generated-survived", of=Dies, found_by="answers_alike_under_any_id", examples=MANY)(
     KeepsIdsInAShortBuffer=has(
         "Exits at an id of 31 to 1,000 characters.",  # those of jsonrpc are longer
         kills=lambda self, line, message: (
@@ -37,7 +37,7 @@ mutants("generated-survived", of=Dies, examples=MANY)(
 )
 
 
-@mutant("generated-survived", examples=MANY, revision=MODERN)
+@mutant("generated-survived", found_by="answers_alike_under_any_id", examples=MANY, revision=MODERN)
 class OverflowsOnLargeIds(Dies):
     """Exits at an integer id that does not fit 64 bits."""
 
@@ -46,7 +46,7 @@ class OverflowsOnLargeIds(Dies):
         return isinstance(own, int) and abs(own) >= 2**64
 
 
-mutants("generated-same-answer", of=Fault, examples=MANY)(
+mutants("generated-same-answer", of=Fault, found_by="answers_alike_under_any_id", examples=MANY)(
     QuotesIdsItself=has(
         "Answers a request with an error if its id contains a quote.",
         heard=lambda self, line, message: (
@@ -58,7 +58,7 @@ mutants("generated-same-answer", of=Fault, examples=MANY)(
 )
 
 
-@mutant("jsonrpc-response-id-echo", examples=MANY)
+@mutant("jsonrpc-response-id-echo", found_by="answers_alike_under_any_id", examples=MANY)
 class EndsIdsAtANul(Fault):
     """Keeps ids as C strings: characters after a NUL are lost."""
 
@@ -69,7 +69,12 @@ class EndsIdsAtANul(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("jsonrpc-request-answered", examples=MANY, revision=MODERN)
+@mutant(
+    "jsonrpc-request-answered",
+    found_by="answers_alike_under_any_id",
+    examples=MANY,
+    revision=MODERN,
+)
 class DropsIdsWithTabs(Fault):
     """Drops a request whose id contains a control character."""
 
@@ -78,7 +83,7 @@ class DropsIdsWithTabs(Fault):
         return None if dropped else line
 
 
-@mutant("jsonrpc-no-orphan-response", examples=MANY)
+@mutant("jsonrpc-no-orphan-response", found_by="answers_alike_under_any_id", examples=MANY)
 class AnswersNegativeIdsTwice(Fault):
     """Answers a request twice when its id is below -1000."""
 
@@ -89,13 +94,13 @@ class AnswersNegativeIdsTwice(Fault):
         return message  # type: ignore[no-any-return]
 
 
-mutants("generated-survived", of=Dies, examples=MANY)(
+mutants("generated-survived", of=Dies, found_by="reads_json_in_any_spelling", examples=MANY)(
     ReadsEscapesByHand=has(
         "Dies of an escaped pair of surrogates, behind white space.",
         kills=lambda self, line, *_: b" " in line and re.search(rb"\\u[dD]8", line) is not None,
     )
 )
-mutants("generated-same-answer", of=Fault, examples=MANY)(
+mutants("generated-same-answer", of=Fault, found_by="reads_json_in_any_spelling", examples=MANY)(
     FindsTheMethodByAPattern=has(
         "Detects a request by its first bytes, and refuses one with an escaped method.",
         heard=lambda self, line, message: (
@@ -107,7 +112,7 @@ mutants("generated-same-answer", of=Fault, examples=MANY)(
 )
 
 
-@mutant("generated-survived", examples=MANY, revision=MODERN)
+@mutant("generated-survived", found_by="reads_json_in_any_spelling", examples=MANY, revision=MODERN)
 class HangsOnTabs(Fault):
     """Hangs after a line that contains a tab."""
 
@@ -118,7 +123,7 @@ class HangsOnTabs(Fault):
         return None if self.deaf else line
 
 
-@mutant("generated-survived", examples=MANY, revision=MODERN)
+@mutant("generated-survived", found_by="ignores_undefined_members", examples=MANY, revision=MODERN)
 class RecursesIntoForeignKeys(Dies):
     """Exits at a list in a list under a foreign key of _meta."""
 
@@ -129,7 +134,7 @@ class RecursesIntoForeignKeys(Dies):
         return any(isinstance(one, list) for one in inner)
 
 
-@mutant("generated-same-answer", examples=MANY)
+@mutant("generated-same-answer", found_by="ignores_undefined_members", examples=MANY)
 class ChecksForeignKeys(Fault):
     """Refuses a request with null, a boolean or an array under a foreign key of _meta."""
 
@@ -142,7 +147,13 @@ class ChecksForeignKeys(Fault):
         return line
 
 
-@mutant("generated-same-answer", examples=MANY, outcome="warn", revision=MODERN)
+@mutant(
+    "generated-same-answer",
+    found_by="ignores_undefined_members",
+    examples=MANY,
+    outcome="warn",
+    revision=MODERN,
+)
 class RefusesUnknownParams(Fault):
     """Refuses an unknown member of params."""
 
@@ -155,7 +166,7 @@ class RefusesUnknownParams(Fault):
         return line
 
 
-mutants("jsonrpc-method-not-found", of=Fault, examples=MANY)(
+mutants("jsonrpc-method-not-found", of=Fault, found_by="refuses_any_unknown_method", examples=MANY)(
     LooksMethodsUpInAnObject=has(
         "Finds a method under every name that objects of its language already have.",
         heard=lambda self, line, message: (
@@ -165,7 +176,7 @@ mutants("jsonrpc-method-not-found", of=Fault, examples=MANY)(
         ),
     )
 )
-mutants("generated-survived", of=Dies, examples=MANY)(
+mutants("generated-survived", of=Dies, found_by="refuses_any_unknown_method", examples=MANY)(
     CutsMethodsAtANul=has(
         "Exits at a method name with a NUL.",
         kills=lambda self, line, message: identified(message) and "\0" in str(message["method"]),
@@ -173,7 +184,7 @@ mutants("generated-survived", of=Dies, examples=MANY)(
 )
 
 
-@mutant("jsonrpc-request-answered", examples=5 * MANY)
+@mutant("jsonrpc-request-answered", found_by="keeps_answers_apart", examples=5 * MANY)
 class LosesARequestAfterACancellation(Fault):
     """Loses a request directly after the cancellation of a request just sent."""
 
@@ -191,7 +202,7 @@ class LosesARequestAfterACancellation(Fault):
         return None if lost else line
 
 
-@mutant("generated-same-answer", examples=MANY, revision=MODERN)
+@mutant("generated-same-answer", found_by="keeps_answers_apart", examples=MANY, revision=MODERN)
 class TreatsDigitIdsDifferently(Fault):
     """Refuses unknown methods in another way if the id is a string of digits."""
 
@@ -202,7 +213,7 @@ class TreatsDigitIdsDifferently(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("generated-arguments-survived", examples=MANY)
+@mutant("generated-arguments-survived", found_by="survives_any_valid_argument", examples=MANY)
 class ReadsArgumentsAsAscii(Dies):
     """Exits at a non-ASCII character in an argument of a tool."""
 
@@ -213,7 +224,7 @@ class ReadsArgumentsAsAscii(Dies):
         return any(isinstance(text, str) and not text.isascii() for text in texts)
 
 
-@mutant("tools-validate-inputs", examples=MANY)
+@mutant("tools-validate-inputs", found_by="refuses_any_invalid_argument", examples=MANY)
 class AcceptsObjectsWithTwoMembers(Fault):
     """Accepts an object of two members in place of a text argument."""
 
@@ -226,7 +237,12 @@ class AcceptsObjectsWithTwoMembers(Fault):
         return line
 
 
-@mutant("pagination-invalid-cursor-graceful", examples=MANY, revision=MODERN)
+@mutant(
+    "pagination-invalid-cursor-graceful",
+    found_by="answers_any_cursor",
+    examples=MANY,
+    revision=MODERN,
+)
 class DiesOfNonAsciiCursors(Dies):
     """Exits at a cursor with a non-ASCII character."""
 
@@ -235,7 +251,7 @@ class DiesOfNonAsciiCursors(Dies):
         return isinstance(cursor, str) and not cursor.isascii()
 
 
-@mutant("resources-validate-uris", examples=MANY)
+@mutant("resources-validate-uris", found_by="answers_any_uri", examples=MANY)
 class HangsOnBracesInUris(Fault):
     """Never answers a request for a URI with a brace."""
 
@@ -244,7 +260,7 @@ class HangsOnBracesInUris(Fault):
         return None if isinstance(uri, str) and re.search(r"[{}]", uri) else line
 
 
-@control("generated-same-answer", examples=MANY, revision=MODERN)
+@control("generated-same-answer", found_by="keeps_answers_apart", examples=MANY, revision=MODERN)
 class LimitsABurst(Fault):
     """Refuses requests with an error of its own while twelve others are served."""
 
@@ -270,7 +286,7 @@ class LimitsABurst(Fault):
         self.emit(message)
 
 
-@control("generated-same-answer", examples=MANY)
+@control("generated-same-answer", found_by="keeps_answers_apart", examples=MANY)
 class ListsMoreAfterADigitId(Fault):
     """Lists one more resource after a list request with an id of digits."""
 

@@ -40,13 +40,16 @@ def near(mutant: kit.Mutant) -> tuple[str, ...]:
 
     These are its own chapters, and the rules on all traffic for which discovery need not send more
     than for these chapters. If it would send nothing at all, a rule of these chapters may see no
-    traffic: then discovery sends what all rules need. With MCP_TOUCHSTONE_WHOLE in the environment
-    it is all clauses, which takes an hour or more.
+    traffic: then discovery sends what all rules need. Of the properties it is only the one that
+    finds the mutant. With MCP_TOUCHSTONE_WHOLE in the environment it is all clauses, which takes an
+    hour or more.
     """
     chapters = chapters_of(mutant)
     if not chapters or "MCP_TOUCHSTONE_WHOLE" in os.environ:
         return ()
     own = [c for c in REGISTRY.catalogue if c.judged and c.chapter in chapters]
+    if mutant.found_by:
+        own = [c for c in own if c.group != "properties"]
     ids, sent = {c.id for c in own}, probes_of(own, mutant.revision)
     watched = {clause.id for rule in REGISTRY.ambients for clause in rule.clauses}
     if not sent and watched.intersection((*mutant.breaks, *mutant.passes)):
@@ -58,9 +61,7 @@ def near(mutant: kit.Mutant) -> tuple[str, ...]:
             # Unlike names of clauses, that of the rule brings no scenarios of other chapters.
             whole = len(visible) == len(rule.clauses)
             ids |= {rule.id} if whole else {clause.id for clause in visible}
-    if mutant.examples:
-        ids |= {c.id for c in REGISTRY.catalogue if c.judged and c.group == "properties"}
-    return tuple(sorted(ids))
+    return tuple(sorted(ids | ({mutant.found_by} if mutant.found_by else set())))
 
 
 def probes_of(clauses: Iterable[Clause], revision: str) -> set[Probe]:

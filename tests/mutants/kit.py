@@ -296,6 +296,7 @@ class Mutant(NamedTuple):
         moves: the clause that counts the breach instead, if its chapter judges it.
         moved: how it counts there; empty for the clause's own weight.
         examples: how many are drawn for each property; 0 if the plain lines find the fault.
+        found_by: the property whose examples find the fault.
         outcomes: how the breach of single clauses counts, registered as ``clause=warn``.
         elsewhere: clauses of other chapters that the fault breaks too. They are expected only if
             all clauses are judged.
@@ -311,6 +312,7 @@ class Mutant(NamedTuple):
     moves: str = ""
     moved: str = ""
     examples: int = 0
+    found_by: str = ""
     outcomes: Json = {}  # noqa: RUF012  (a default of a named tuple, never changed)
     elsewhere: tuple[str, ...] = ()
 
@@ -341,22 +343,28 @@ def mutant(
     moves: str = "",
     moved: str = "",
     examples: int = 0,
+    found_by: str = "",
     passes: tuple[str, ...] = (),
     elsewhere: tuple[str, ...] = (),
 ) -> Callable[[type[Class]], type[Class]]:
     """Register a server that breaks these clauses and no other."""
-    more = {"startup": startup, "moves": moves, "moved": moved, "examples": examples}
-    return _register(breaks, outcome, revision, passes, elsewhere=elsewhere, **more)
+    more = {"startup": startup, "moves": moves, "moved": moved}
+    drawn = {"examples": examples, "found_by": found_by}
+    return _register(breaks, outcome, revision, passes, elsewhere=elsewhere, **more, **drawn)
 
 
 def control(
-    *passes: str, revision: str = LEGACY, breaks: tuple[str, ...] = (), examples: int = 0
+    *passes: str,
+    revision: str = LEGACY,
+    breaks: tuple[str, ...] = (),
+    examples: int = 0,
+    found_by: str = "",
 ) -> Callable[[type[Class]], type[Class]]:
     """Register a server on which conditional clauses apply and hold.
 
     ``breaks`` are unavoidable findings, such as the note about a deprecated feature.
     """
-    return _register(breaks, "", revision, passes, examples=examples)
+    return _register(breaks, "", revision, passes, examples=examples, found_by=found_by)
 
 
 Edit = Callable[..., Any]
