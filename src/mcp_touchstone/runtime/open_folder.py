@@ -79,14 +79,16 @@ class Folder:
     link, or not the kind of file that the method works on.
     """
 
-    def __init__(self, place: int | str, shown: str) -> None:
+    def __init__(self, place: int | str, shown: str, *, listable: bool = False) -> None:
         """Own an open folder.
 
         Args:
             place: its descriptor, which is closed with this object; its path on Windows.
             shown: its path in messages.
+            listable: whether it is open for reading, and not only on the way to a name.
         """
         self._place = place
+        self._listable = listable
         self._at = place if isinstance(place, int) else None
         self._shown = shown
 
@@ -120,7 +122,7 @@ class Folder:
 
     @contextlib.contextmanager
     def _listed(self) -> Iterator[Iterator["os.DirEntry[str]"]]:
-        if self._at is None:
+        if self._at is None or self._listable:
             with os.scandir(self._place) as entries:
                 yield entries
             return
@@ -408,15 +410,21 @@ class Folder:
 
     # --- opening
 
-    def open(self, *names: str) -> "Folder":
-        """Open a folder below this one; each name is a part of the path."""
+    def open(self, *names: str, listable: bool = False) -> "Folder":
+        """Open a folder below this one; each name is a part of the path.
+
+        Args:
+            listable: whether to open it for a list of its names. That saves opening it again, but
+                who watches it sees that, and it must be readable.
+        """
         shown = "/".join((self._shown, *names))
         for name in names:
             self._name(name)
         if self._at is None:
             return Folder(self._checked(names), shown)
         try:
-            return Folder(_open_beneath(self._at, names), shown)
+            flags = _FOLDER | os.O_RDONLY if listable else _ON_THE_WAY
+            return Folder(_open_beneath(self._at, names, flags), shown, listable=listable)
         except OSError as error:
             if error.errno in {errno.ELOOP, errno.ENOTDIR}:
                 what = "a link or a file is in place of a folder"
@@ -491,13 +499,13 @@ def _library() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _open_beneath(top: int, names: tuple[str, ...]) -> int:
+def _open_beneath(top: int, names: tuple[str, ...], flags: int) -> int:
     """Open a folder relative to a descriptor; no part of the path may be a link."""
     if len(names) < 2:  # noqa: PLR2004  (a single name leads out only if it is a link)
-        return os.open(names[0] if names else ".", _ON_THE_WAY, dir_fd=top)
+        return os.open(names[0] if names else ".", flags, dir_fd=top)
     global _has_openat2  # noqa: PLW0603  (what the kernel can does not change)
     if _has_openat2:
-        how = struct.pack("QQQ", _ON_THE_WAY, 0, _BENEATH)
+        how = struct.pack("QQQ", flags, 0, _BENEATH)
         path = os.fsencode("/".join(names))
         found = int(_library().syscall(_OPENAT2, top, path, how, len(how)))
         if found >= 0:
@@ -507,9 +515,9 @@ def _open_beneath(top: int, names: tuple[str, ...]) -> int:
             raise OSError(number, os.strerror(number))
         _has_openat2 = number == errno.EAGAIN
     here = os.open(".", _ON_THE_WAY, dir_fd=top)
-    for name in names:
+    for number, name in enumerate(names, 1):
         try:
-            below = os.open(name, _ON_THE_WAY, dir_fd=here)
+            below = os.open(name, flags if number == len(names) else _ON_THE_WAY, dir_fd=here)
         finally:
             os.close(here)
         here = below

@@ -210,6 +210,10 @@ class SafePath:
         """All folders up to the top, the nearest first."""
         return tuple(SafePath(self.tree, self.parts[:n]) for n in reversed(range(len(self.parts))))
 
+    def child(self, name: str) -> "SafePath":
+        """Return the path of a name in this folder, as a list of it has it."""
+        return SafePath(self.tree, (*self.parts, name))
+
     def with_name(self, name: str) -> "SafePath":
         """Return the path of another name in the same folder."""
         return self.parent / name
@@ -272,13 +276,14 @@ class SafePath:
         """Return the content of a file in UTF-8."""
         return self.read_bytes().decode("utf-8", errors)
 
-    def opened(self) -> Folder:
-        """Open the folder at this path."""
-        return self.tree.folder.open(*self.parts) if self.parts else self.tree.folder
+    def opened(self, *, listable: bool = False) -> Folder:
+        """Open the folder at this path; see ``Folder.open``."""
+        top = self.tree.folder
+        return top.open(*self.parts, listable=listable) if self.parts else top
 
     def iterdir(self) -> "list[SafePath]":
         """Return the paths in a folder, at most ``MOST``."""
-        return [SafePath(self.tree, (*self.parts, name)) for name in self.opened().names()]
+        return [self.child(name) for name in self.opened(listable=True).names()]
 
     def walk(self) -> "Iterator[tuple[SafePath, list[str], list[str]]]":
         """Yield a folder, its folders and its other names, then the same for all below.
@@ -290,18 +295,18 @@ class SafePath:
         while waiting and left > 0:
             here = waiting.pop()
             try:
-                folders, others = here.opened().parted()
+                folders, others = here.opened(listable=True).parted()
             except OSError:
                 continue
             left -= len(folders) + len(others)
             yield here, folders, others
-            waiting += [SafePath(self.tree, (*here.parts, name)) for name in reversed(folders)]
+            waiting += [here.child(name) for name in reversed(folders)]
 
     def below(self) -> "Iterator[SafePath]":
         """Yield all paths below a folder; links are not entered."""
         for folder, folders, others in self.walk():
             for name in (*folders, *others):
-                yield SafePath(self.tree, (*folder.parts, name))
+                yield folder.child(name)
 
     def matches(self, pattern: str) -> Iterator[str]:
         """Yield the absolute paths that match a pattern, below this folder or above it.

@@ -8,6 +8,7 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -97,6 +98,10 @@ class FixtureTree(World):
         """
         super().__init__(**ground)
         self.denied = denied
+        # each look asks for hundreds of paths, and nearly all of them are the same
+        self._is_denied = lru_cache(4096)(
+            lambda path: denied.lists(path.split("/")[1:], writing=True)
+        )
         self.documents = documents.load(fixtures.parent)
         self._own_git = (self.root / GIT).exists()
         self._wanted = tuple(wanted)
@@ -336,11 +341,7 @@ class FixtureTree(World):
             prefix = f"{self.root.name}/"
             inside = take(self.root, ours.__contains__, kept, prefix)
             self._seen = found | inside
-            found |= {
-                path: seen
-                for path, seen in inside.items()
-                if self.denied.lists(path.split("/")[1:], writing=True)
-            }
+            found |= {path: seen for path, seen in inside.items() if self._is_denied(path)}
         return found
 
     def beyond(self) -> list[SafePath]:

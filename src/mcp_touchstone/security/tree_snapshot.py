@@ -53,23 +53,23 @@ def take(
     """
     known = known or {}
     found = {f"{prefix}.": fact(folder)}
-    waiting = [""]
+    waiting = [("", folder)]
     with SCAN:
         while waiting and len(found) < MOST:
-            here = waiting.pop()
+            above, here = waiting.pop()
             try:
-                opened = (folder / here).opened()
+                opened = here.opened(listable=True)
                 stats = opened.stats()
             except OSError:
                 continue
             for name, result in stats.items():
-                path = here + name
+                path = above + name
                 if skip(path):
                     continue
                 shown = prefix + path
                 seen = found[shown] = _fact(opened, name, result, known.get(shown))
                 if seen[0] == "folder":
-                    waiting.append(f"{path}/")
+                    waiting.append((f"{path}/", here.child(name)))
     return found
 
 
