@@ -26,6 +26,11 @@ MUTANTS = {
     name: mutant.due(lambda clause: REGISTRY.catalogue[clause].judged)
     for name, mutant in load_mutants().items()
 }
+JUDGED_IN: Final[dict[str, set[str]]] = {}
+"""The files whose scenarios judge a clause."""
+for scenario in REGISTRY.scenarios:
+    for judged_clause in scenario.clauses:
+        JUDGED_IN.setdefault(judged_clause.id, set()).add(scenario.id.partition("::")[0])
 GIVE: Final = Drawn.give
 FOUND = {Outcome.FAIL, Outcome.WARN, Outcome.NOTE, Outcome.BROKEN}
 
@@ -38,11 +43,11 @@ def chapters_of(mutant: kit.Mutant) -> set[str]:
 def near(mutant: kit.Mutant) -> tuple[str, ...]:
     """Return the clauses a mutant is judged by; empty for all of them.
 
-    These are its own chapters, and the rules on all traffic for which discovery need not send more
-    than for these chapters. If it would send nothing at all, a rule of these chapters may see no
-    traffic: then discovery sends what all rules need. Of the properties it is only the one that
-    finds the mutant. With MCP_TOUCHSTONE_WHOLE in the environment it is all clauses, which takes an
-    hour or more.
+    These are the clauses of its chapters that the files of its scenarios judge, all of its chapters
+    if a rule on all traffic finds it, and of the properties only the one that finds it. To these
+    come the rules on all traffic for which discovery need not send more. If it would send nothing
+    at all, such a rule may see no traffic: then discovery sends what all rules need. With
+    MCP_TOUCHSTONE_WHOLE in the environment it is all clauses, which takes an hour or more.
     """
     chapters = chapters_of(mutant)
     if not chapters or "MCP_TOUCHSTONE_WHOLE" in os.environ:
@@ -50,9 +55,13 @@ def near(mutant: kit.Mutant) -> tuple[str, ...]:
     own = [c for c in REGISTRY.catalogue if c.judged and c.chapter in chapters]
     if mutant.found_by:
         own = [c for c in own if c.group != "properties"]
+    due = {*mutant.breaks, *mutant.passes}
+    files = {file for clause in due for file in JUDGED_IN.get(clause, ())}
+    if due <= JUDGED_IN.keys():
+        own = [c for c in own if files.intersection(JUDGED_IN.get(c.id, ()))]
     ids, sent = {c.id for c in own}, probes_of(own, mutant.revision)
     watched = {clause.id for rule in REGISTRY.ambients for clause in rule.clauses}
-    if not sent and watched.intersection((*mutant.breaks, *mutant.passes)):
+    if not sent and watched.intersection(due):
         sent = {*Probe}
     for rule in REGISTRY.ambients:
         # The end of a process is only visible if a process is ended normally.
