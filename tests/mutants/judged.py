@@ -56,12 +56,12 @@ def near(mutant: kit.Mutant) -> tuple[str, ...]:
     if mutant.found_by:
         own = [c for c in own if c.group != "properties"]
     due = {*mutant.breaks, *mutant.passes}
-    files = {file for clause in due for file in JUDGED_IN.get(clause, ())}
-    if due <= JUDGED_IN.keys():
+    watched = {clause.id for rule in REGISTRY.ambients for clause in rule.clauses} & due
+    if not watched:
+        files = set().union(*(JUDGED_IN[clause] for clause in due))
         own = [c for c in own if files.intersection(JUDGED_IN.get(c.id, ()))]
     ids, sent = {c.id for c in own}, probes_of(own, mutant.revision)
-    watched = {clause.id for rule in REGISTRY.ambients for clause in rule.clauses}
-    if not sent and watched.intersection(due):
+    if watched and not sent:
         sent = {*Probe}
     for rule in REGISTRY.ambients:
         # The end of a process is only visible if a process is ended normally.

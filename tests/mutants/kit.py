@@ -291,7 +291,7 @@ class Mutant(NamedTuple):
         outcome: how the breach counts: fail, warn, note; empty for the clause's own weight.
         revision: the revision it is tested in.
         passes: clauses that must pass: those of a control, which does everything right, and those
-            whose scenarios show the fault to a rule of another chapter or file.
+            whose scenarios show the fault to a rule of another chapter.
         startup: the most seconds to wait for its first answer.
         moves: the clause that counts the breach instead, if its chapter judges it.
         moved: how it counts there; empty for the clause's own weight.

@@ -227,7 +227,7 @@ class CompletesACancelledTask(Shows):
             state["status"] = "completed"
 
 
-@mutant("tasks-terminal-final", passes=("tasks-iserror-means-failed",))
+@mutant("tasks-terminal-final")
 class RestartsAFailedTask(Shows):
     """Shows a failed task as working again."""
 

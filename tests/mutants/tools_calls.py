@@ -360,9 +360,7 @@ mutants("tools-structured-content-conforms", of=RefusesItsOwnOutput, revision=MO
 )
 
 
-@mutant(
-    "tools-structured-content-conforms", outcome="note", passes=("tools-execution-error-in-result",)
-)
+@mutant("tools-structured-content-conforms", outcome="note")
 class ExplainsItsErrorsInAForeignShape(_Calls):
     """Returns structured content of another form than its output schema beside isError true."""
 
