@@ -61,6 +61,15 @@ def test_children_of_all_threads_are_found(
     assert len(found) == (3 if recursive else 2)
 
 
+def test_children_of_a_thread_that_ends_meanwhile_are_found(
+    tree: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, listed, calls = {*children(tree)}, os.listdir, iter(range(99))
+    monkeypatch.setattr(os, "listdir", lambda path: listed(path)[next(calls) == 0 :])
+
+    assert {*children(tree)} == expected
+
+
 def test_a_process_that_has_ended_has_no_children() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()

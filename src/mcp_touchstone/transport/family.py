@@ -165,18 +165,22 @@ def children(pid: int, *, recursive: bool = False) -> list[psutil.Process]:
         waiting = [pid]
         while waiting:
             for child in _listed(waiting.pop(0)):
+                if child in found:
+                    continue
                 with contextlib.suppress(psutil.Error, OSError):  # it has ended since
-                    found.setdefault(child, psutil.Process(child))
+                    found[child] = psutil.Process(child)
                     waiting += [child] if recursive else []
     return [*found.values()]
 
 
 def _listed(pid: int) -> Iterator[int]:
-    """Yield the ids of the children of a process (Linux only); none if it has ended."""
-    with contextlib.suppress(OSError):
-        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
-            with contextlib.suppress(OSError):
-                yield from map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
+    """Yield the ids of the children of a process (Linux only), some twice; none if it has ended."""
+    for _ in range(2):  # a thread that ends meanwhile leaves its children to another one
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+                with contextlib.suppress(OSError):
+                    text = Path(f"/proc/{pid}/task/{thread}/children").read_text()
+                    yield from map(int, text.split())
 
 
 def _path_of(process: psutil.Process) -> str:
