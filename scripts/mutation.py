@@ -84,6 +84,7 @@ class Mutation:
             self.run(session.items, cover.switch_context, passed.append)
         items = {each.nodeid: each for each in session.items if each.nodeid in passed}
         spare = {name.partition("[")[0] for name in items}
+        gc.unfreeze()  # what the tests have exempted from collections is not listed
         live = [each for each in gc.get_objects() if isinstance(each, FunctionType)]
         gc.freeze()  # a fork then copies less
         for file in cover.get_data().measured_files():
