@@ -70,6 +70,12 @@ def test_children_of_a_thread_that_ends_meanwhile_are_found(
     assert {*children(tree)} == expected
 
 
+def test_children_are_listed_up_to_a_bound(tree: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(family, "_MOST", 2)
+
+    assert len(children(tree, recursive=True)) == 2
+
+
 def test_a_process_that_has_ended_has_no_children() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()

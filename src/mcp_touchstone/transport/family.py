@@ -23,6 +23,9 @@ WINDOWS: Final = sys.platform == "win32"
 _LISTED: Final = Path("/proc/thread-self/children")
 """See proc(5); it exists if the kernel was built with CONFIG_PROC_CHILDREN."""
 
+_MOST: Final = 10_000
+"""Greatest number of descendants that are listed: a server may start new ones without end."""
+
 LISTENING: Final = "0A"
 """The state of a listening socket in /proc/net/tcp."""
 
@@ -165,7 +168,7 @@ def children(pid: int, *, recursive: bool = False) -> list[psutil.Process]:
         waiting = [pid]
         while waiting:
             for child in _listed(waiting.pop(0)):
-                if child in found:
+                if child in found or len(found) >= _MOST:
                     continue
                 with contextlib.suppress(psutil.Error, OSError):  # it has ended since
                     found[child] = psutil.Process(child)
