@@ -128,8 +128,10 @@ def test_every_judged_clause_passes_on_some_server() -> None:
     assert sorted(missing) == []
 
 
-def test_mutants_name_known_clauses_and_revisions() -> None:
+def test_mutants_name_known_clauses_properties_and_revisions() -> None:
+    properties = {scenario.name for scenario in REGISTRY.scenarios if scenario.drawn}
     for mutant in MUTANTS.values():
+        assert mutant.found_by in (properties if mutant.examples else {""}), mutant.name
         assert mutant.revision in rev.ALL
         moves = (mutant.moves,) if mutant.moves else ()
         for clause in (*mutant.breaks, *mutant.elsewhere, *mutant.passes, *moves):
