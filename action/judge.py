@@ -128,7 +128,7 @@ def configured(folder: Path) -> bool:
 
 
 def golden() -> list[str]:
-    """Return the words behind ``golden verify``; empty if no recording is named.
+    """Return the words after ``golden verify``; empty if no recording is named.
 
     Raises:
         InputError: an input cannot be read.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .surface import Feature, Surface
 
 _AFTER_READING = 3
-"""Index in the instructions, behind the sentences about reading."""
+"""Index in the instructions, after the sentences about reading."""
 
 
 def _family(surface: Surface, name: str) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from mcp_touchstone.wire.framing import encode
 
 Answer = Callable[[socket.socket, bytes], object]
-"""(connection, request) -> writes the answer; the connection is closed behind it."""
+"""(connection, request) -> writes the answer; the connection is closed after it."""
 
 
 TLS_HELLO = b"\x16\x03"

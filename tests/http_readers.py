@@ -30,7 +30,7 @@ class Reading:
 
     Attributes:
         first: method and target, or the status.
-        rest: bytes behind it.
+        rest: bytes after it.
     """
 
     first: tuple[str, ...]
@@ -192,7 +192,7 @@ def chunks(draw: st.DrawFn) -> str:
 
 @st.composite
 def messages(draw: st.DrawFn, first: st.SearchStrategy[str], fixed: str = "") -> bytes:
-    """Return bytes that are a message, or almost one; often with something behind it."""
+    """Return bytes that are a message, or almost one; often with something after it."""
     framing = draw(_any("none", "length", "chunks", "both", "drawn"))
     text = draw(first) + draw(ENDS) + fixed + "".join(draw(st.lists(header(), max_size=2)))
     if framing in {"length", "both"}:

@@ -13,7 +13,7 @@ from typing import Any
 OPTIONS = frozenset(sys.argv[2:])
 REVISION = "2025-11-25"
 MANY = 2
-"""Sessions of one process behind which ``fails-later`` refuses ``whoami``."""
+"""Sessions of one process after which ``fails-later`` refuses ``whoami``."""
 
 sessions: list[str] = []
 

@@ -228,7 +228,7 @@ def ignores_late_answers(talk: Conversation) -> None:
         actual=f"error {brief(errors[0][1].code)}" if errors else "",
         at=errors[0][0] if errors else None,
     )
-    alive = talk.wire.probe(required=False)
+    alive = talk.wire.ping(required=False)
     talk.judge.expect_answer(alive, clause, "an answer to an ordinary request after a late answer")
 
 
@@ -292,7 +292,7 @@ def _give_up(
         return None
     talk.wire.quiet()
     cancelled = pending.cancel(REASON)
-    talk.wire.probe(required=False)  # A server that answers it has read the cancellation.
+    talk.wire.ping(required=False)  # A server that answers it has read the cancellation.
     return asked, cancelled
 
 

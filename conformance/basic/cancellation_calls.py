@@ -132,7 +132,7 @@ def _cancel_while_it_runs(talk: Conversation, call: Example, token: str) -> Afte
     worked = traces(talk.root) != before
     pending.cancel(REASON)
     # A server that answers this probe has read the cancellation.
-    read = talk.wire.probe(seconds=call.seconds + talk.pace.reply, required=False)
+    read = talk.wire.ping(seconds=call.seconds + talk.pace.reply, required=False)
     talk.need_answer(read, "an answer after a cancellation")
     record = talk.wire.transcript
     begun, grace = record[pending.line].at, record[read.entry or pending.line].at + GRACE
@@ -147,7 +147,7 @@ def _cancel_while_it_runs(talk: Conversation, call: Example, token: str) -> Afte
         return Aftermath(pending, grace, undecided=why)
 
     _until(talk, begun + _over(talk, call))
-    talk.wire.probe(required=False)  # A busy server writes its late messages before this answer.
+    talk.wire.ping(required=False)  # A busy server writes its late messages before this answer.
     changing = _changed(talk, left, begun + call.seconds - grace)
     worked |= any(entry.at <= grace for entry, _ in pending.progress())
     return Aftermath(pending, grace, worked=worked, kept_changing=changing)
@@ -208,10 +208,10 @@ def _changed(talk: Conversation, left: dict[str, tuple[int, int]], seconds: floa
 @scenario("cancellation-invalid-ignored", hurts=True)
 def ignores_invalid_cancellations(talk: Conversation) -> None:
     """Cancellations of unknown or answered requests, and malformed ones, have no effect."""
-    done = talk.wire.probe()
+    done = talk.wire.ping()
     talk.need_answer(done, "an ordinary request")
     over = talk.wire.transcript[done.asked].value["id"]
-    talk.wire.probe()
+    talk.wire.ping()
     talk.wire.notify(CANCELLED, {"requestId": "touchstone-never-sent", "reason": REASON})
     talk.wire.notify(CANCELLED, {"requestId": over, "reason": REASON})
     if not _judge_alive(talk, "cancellation-invalid-ignored", "an unknown and an answered request"):
@@ -225,7 +225,7 @@ def ignores_invalid_cancellations(talk: Conversation) -> None:
 @scenario("cancellation-race-tolerated", hurts=True, races=True)
 def tolerates_immediate_cancellations(talk: Conversation) -> None:
     """A server still works after requests that are cancelled immediately."""
-    methods = (talk.wire.everyday, *talk.spoken.listing[:1])
+    methods = (talk.wire.ping_method, *talk.spoken.list_methods[:1])
     # One cancellation after each request, then many after many. The second form also reaches a
     # server that reads fast and writes its answers one after the other.
     for together in (1, len(methods) * ROUNDS):
@@ -244,7 +244,7 @@ def tolerates_immediate_cancellations(talk: Conversation) -> None:
 
 
 def _judge_alive(talk: Conversation, clause: str, after: str) -> bool:
-    reply = talk.wire.probe(required=False)
+    reply = talk.wire.ping(required=False)
     return talk.judge.expect_answer(
         reply, clause, f"an answer to an ordinary request after {after}"
     )

@@ -331,7 +331,7 @@ def _owed(record: Record, asked: Asked) -> bool:
 @scenario("jsonrpc-response-id-echo")
 def echoes_the_id_as_sent(talk: Conversation) -> None:
     """A response repeats the type and value of its request's id; 7 and "7" are two ids."""
-    method = talk.wire.everyday
+    method = talk.wire.ping_method
     for own in itertools.chain(IDS, long_texts.long_ids(talk)):
         asked = talk.wire.say(talk.wire.build(method, id=own))
         reply, others = first_response(talk.wire, asked)
@@ -350,7 +350,7 @@ def echoes_the_id_as_sent(talk: Conversation) -> None:
 @scenario("jsonrpc-response-id-echo")
 def keeps_concurrent_ids_apart(talk: Conversation) -> None:
     """Requests that are sent together get the answers to their own methods."""
-    known, unknown = talk.wire.everyday, "x-touchstone/unknown"
+    known, unknown = talk.wire.ping_method, "x-touchstone/unknown"
     alone = talk.wire.request(known), talk.wire.request(unknown)
     if alone[0].result is None or alone[1].error is None:
         # Their answers look alike. Other clauses judge that.
@@ -373,7 +373,7 @@ def keeps_concurrent_ids_apart(talk: Conversation) -> None:
 @scenario("jsonrpc-id-reuse-after-response")
 def accepts_a_reused_id(talk: Conversation) -> None:
     """An id can be used again after its request was answered."""
-    method = talk.wire.everyday
+    method = talk.wire.ping_method
     talk.need(talk.wire.request(method, id="again"), f"an answer to {method}")
     reply = talk.wire.request(method, id="again", required=False)
     talk.judge.expect_result(
@@ -387,11 +387,11 @@ def does_not_answer_notifications(talk: Conversation) -> None:
     talk.wire.notify("notifications/x-touchstone/unknown", {"n": 1})
     if not talk.modern:
         talk.wire.notify("notifications/initialized")
-    talk.wire.probe()
+    talk.wire.ping()
     broken = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": [1]}
     talk.wire.say(broken, malformed=True)
     talk.wire.quiet()
-    talk.wire.probe(required=False)
+    talk.wire.ping(required=False)
     # answers_each_request_once judges the answers, and the silence of a request. An end of the
     # server after bad params is no answer to a notification: jsonrpc-invalid-request names it.
     talk.judge("jsonrpc-notification-no-response", True, expected="no answer to a notification")

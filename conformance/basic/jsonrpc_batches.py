@@ -29,13 +29,13 @@ NOTE = {
 
 
 def _pings(talk: Conversation, count: int) -> list[dict[str, Any]]:
-    return [talk.wire.build(talk.wire.everyday) for _ in range(count)]
+    return [talk.wire.build(talk.wire.ping_method) for _ in range(count)]
 
 
 def _send(talk: Conversation, members: list[Any], pings: list[dict[str, Any]]) -> int:
     """Send a batch and wait for its pings; an answer to a later ping rules out a slow server."""
     line = talk.wire.say(members, malformed=True)
-    talk.wire.probe(required=False)
+    talk.wire.ping(required=False)
     talk.wire.wait(lambda: len(_answered(talk, line, pings)) >= len(pings), talk.pace.silence)
     talk.wire.quiet()
     return line
@@ -115,7 +115,7 @@ def does_not_answer_a_batch_of_notifications(talk: Conversation) -> None:
     clause = "jsonrpc-batch-notifications-only"
     line = talk.wire.say([NOTE, NOTE], malformed=True)
     talk.wire.quiet()
-    after = talk.wire.probe(required=False)
+    after = talk.wire.ping(required=False)
     talk.wire.quiet()
     stray = _replies(talk, line)
     expected = "no answer to a batch of notifications"
@@ -141,7 +141,7 @@ def refuses_an_empty_batch(talk: Conversation) -> None:
     clause, expected = "jsonrpc-batch-empty", "one error -32600"
     line = talk.wire.say([], malformed=True)
     talk.wire.quiet()
-    after = talk.wire.probe(required=False)
+    after = talk.wire.ping(required=False)
     talk.wire.quiet()
     talk.judge.expect_answer(after, clause, "an answer to the next request")
     replies = _replies(talk, line)

@@ -153,7 +153,7 @@ def answers_ill_typed_params(talk: Conversation) -> None:
 def _ill_typed(talk: Conversation) -> Iterator[tuple[str, dict[str, Any], bool]]:
     """Yield (a method, its params, whether a result is no fault)."""
     offered = talk.spoken.capabilities
-    for method in talk.spoken.listing[:1]:
+    for method in talk.spoken.list_methods[:1]:
         yield method, {"cursor": 5}, True
         yield method, {"cursor": {}}, True
     odds: tuple[Any, ...] = ({}, [])
@@ -199,7 +199,7 @@ def survives_a_line_that_is_not_json(talk: Conversation) -> None:
     """
     line = talk.wire.say_raw(b'{"jsonrpc": "2.0", "method": \n', malformed=True)
     talk.wire.quiet()
-    after = talk.wire.probe(required=False)
+    after = talk.wire.ping(required=False)
     talk.wire.quiet()
     came = strays(talk.wire, line)
     errors = [(entry, message) for entry, message in came if _refused(message)]
@@ -238,7 +238,7 @@ def survives_a_line_that_is_not_utf8(talk: Conversation) -> None:
     talk.wire.say_raw(
         b'{"jsonrpc": "2.0", "method": "notifications/touchstone-\xff"}\n', malformed=True
     )
-    after = talk.wire.probe(required=False)
+    after = talk.wire.ping(required=False)
     talk.judge.expect_answer(
         after,
         "jsonrpc-parse-error",
@@ -267,7 +267,7 @@ def _judge_notification(talk: Conversation) -> None:
     """Judge what follows a notification with invalid params, which needs no error."""
     odd = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": [1]}
     talk.wire.say(odd, malformed=True)
-    after = talk.wire.probe(required=False)
+    after = talk.wire.ping(required=False)
     talk.judge.expect_answer(
         after,
         "jsonrpc-invalid-request",
@@ -277,7 +277,7 @@ def _judge_notification(talk: Conversation) -> None:
 
 def _oddities(talk: Conversation) -> Iterator[tuple[str, Any, bool]]:
     """Yield (the fault, the message, whether a lenient reader may serve it)."""
-    method = talk.wire.everyday
+    method = talk.wire.ping_method
     params: dict[str, Any] = {"_meta": talk.wire.meta()} if talk.modern else {}
     yield "no method", {"jsonrpc": "2.0", "id": "odd-1", "params": params}, False
     yield "no jsonrpc", {"id": "odd-2", "method": method, "params": params}, True
@@ -299,8 +299,8 @@ def _judge_oddity(talk: Conversation, what: str, odd: Any, *, lenient: bool) -> 
     clause = "jsonrpc-invalid-request"
     expected = f"error -32600 for {what}"
     # Both lines go out in one write. Two writes may be read together or apart, so a server that
-    # drops the data behind a bad line would be found only sometimes.
-    line, asked = talk.wire.say_together(odd, talk.wire.build(talk.wire.everyday), broken=1)
+    # drops the data after a bad line would be found only sometimes.
+    line, asked = talk.wire.say_together(odd, talk.wire.build(talk.wire.ping_method), broken=1)
     after = talk.wire.answer_to(asked)
     if not _answers(talk, line):
         talk.wire.quiet()

@@ -299,7 +299,7 @@ def _open(talk: Conversation, **oddities: Any) -> Reply:
 def _first_request(talk: Conversation) -> Reply:
     if not talk.modern:
         talk.wire.notify("notifications/initialized")
-    return talk.wire.probe(required=False)
+    return talk.wire.ping(required=False)
 
 
 @scenario(

@@ -124,7 +124,7 @@ def answers_what_it_read_before_the_end(talk: Conversation) -> None:
     clause = "lifecycle-shutdown-answers-pending"
     talk.need(talk.wire.open(), "an ordinary opening")
     call = Pending(talk.wire, talk.examples.best("slow-call"))
-    later = talk.wire.probe(required=False)
+    later = talk.wire.ping(required=False)
     if not later.answered or call.answers():
         talk.judge.unseen(clause, "no later request was answered while the call lasted")
         return

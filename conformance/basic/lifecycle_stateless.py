@@ -32,7 +32,7 @@ def serves_the_first_request_it_gets(talk: Conversation) -> None:
     """
     clause = "lifecycle-stateless-no-prior-context"
     talk.wire.quiet(talk.pace.silence)
-    method = next(iter(talk.spoken.listing), "server/discover")
+    method = next(iter(talk.spoken.list_methods), "server/discover")
     first = talk.wire.request(method, seconds=talk.pace.startup, required=False)
     talk.judge.expect(
         first,
@@ -90,7 +90,7 @@ def _varies_by_itself(talk: Conversation, method: str, first: Reply, later: Repl
 @scenario("lifecycle-stateless-multiplexing")
 def serves_interleaved_clients_separately(talk: Conversation) -> None:
     """Twelve requests of different clients, sent back to back, each get their own answer."""
-    methods = [talk.wire.everyday, *list_methods(talk.spoken.capabilities).values()]
+    methods = [talk.wire.ping_method, *list_methods(talk.spoken.capabilities).values()]
     alone = {method: talk.wire.request(method) for method in methods}
     asked = []
     for turn in range(12):

@@ -182,7 +182,7 @@ def _alike(talk: Conversation, method: str, plain: Reply, reply: Reply) -> bool:
 def ignores_unknown_meta(talk: Conversation) -> None:
     """Unknown keys and a trace context in the _meta of a request do not change its outcome."""
     reserved = "modelcontextprotocol.io/" if talk.revision == "2025-06-18" else META
-    method = next(iter(talk.spoken.listing), talk.wire.everyday)
+    method = next(iter(talk.spoken.list_methods), talk.wire.ping_method)
     plain = talk.wire.request(method)
     talk.need(plain, f"an answer to {method}")
     own = talk.wire.meta() if talk.modern else {}
@@ -207,16 +207,16 @@ def ignores_unknown_meta(talk: Conversation) -> None:
 @scenario("meta-required-fields", eras=True)
 def requires_version_and_capabilities(talk: Conversation) -> None:
     """A stateless request without its version or its capabilities gets error -32602."""
-    talk.need(talk.wire.probe(), f"an answer to {talk.wire.everyday}")
+    talk.need(talk.wire.ping(), f"an answer to {talk.wire.ping_method}")
     modern_only = not talk.profile.lacks(("modern-only",), talk.revision)
     for missing in ("clientCapabilities", "protocolVersion"):
         meta = talk.wire.meta()
         del meta[META + missing]
         lenient = missing == "protocolVersion" and not modern_only
-        message = talk.wire.build(talk.wire.everyday, meta=meta)
+        message = talk.wire.build(talk.wire.ping_method, meta=meta)
         _judge_refusal(talk, message, missing, lenient=lenient)
     if modern_only:
-        message = talk.wire.build(talk.wire.everyday, meta={})
+        message = talk.wire.build(talk.wire.ping_method, meta={})
         del message["params"]["_meta"]
         _judge_refusal(talk, message, "_meta", lenient=False)
         del message["params"]
@@ -240,7 +240,7 @@ def _judge_refusal(
 @scenario("meta-client-info-optional", "meta-client-info-not-behavioural")
 def serves_all_clients_alike(talk: Conversation) -> None:
     """The result does not depend on clientInfo, and a request without it is served."""
-    for method in (talk.wire.everyday, *talk.spoken.listing):
+    for method in (talk.wire.ping_method, *talk.spoken.list_methods):
         plain = talk.wire.request(method)
         nobody = talk.wire.meta()
         del nobody[META + "clientInfo"]

@@ -92,8 +92,8 @@ def asks_for_input_only_where_allowed(record: Record) -> Iterator[Seen]:
 def lists_without_asking(talk: Conversation) -> None:
     """Lists and completions do not ask for input, whatever the client declares."""
     meta = talk.wire.meta(capabilities=willing(talk.revision).capabilities)
-    wanted: list[tuple[str, dict[str, Any]]] = [(talk.wire.everyday, {})]
-    wanted += [(method, {}) for method in talk.spoken.listing]
+    wanted: list[tuple[str, dict[str, Any]]] = [(talk.wire.ping_method, {})]
+    wanted += [(method, {}) for method in talk.spoken.list_methods]
     if talk.spoken.declares("completions"):
         wanted += [
             ("completion/complete", {"ref": reference, "argument": {"name": name, "value": ""}})

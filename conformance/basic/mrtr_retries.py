@@ -227,7 +227,7 @@ def serves_others_while_a_retry_is_missing(talk: Conversation) -> None:
     clause = "mrtr-no-assumed-retry"
     for example in talk.examples("mrtr")[:FEW]:
         first = mrtr.begin(talk.wire, example, willing(talk.revision))
-        beside = talk.wire.probe(required=False)
+        beside = talk.wire.ping(required=False)
         again = mrtr.begin(talk.wire, example, first.client)
         for reply in (first.reply, beside, again.reply):
             talk.judge.expect_answer(

@@ -250,8 +250,8 @@ def gives_its_requests_unique_progress_tokens(record: Record) -> Iterator[Seen]:
 @scenario("progress-token-types-accepted")
 def serves_a_request_with_any_token(talk: Conversation) -> None:
     """A request is served with a text, 7 and 0 as its token."""
-    cheap = talk.wire.everyday
-    methods = (cheap, *talk.spoken.listing[:1])
+    cheap = talk.wire.ping_method
+    methods = (cheap, *talk.spoken.list_methods[:1])
     served = [method for method in methods if talk.wire.request(method).result is not None]
     if not served:
         why = f"no result of {' or '.join(methods)} without a token"
@@ -305,7 +305,7 @@ def reports_progress_with_the_given_token(talk: Conversation) -> None:
 
 @scenario("progress-task-stops-terminal", lasts=True)
 def reports_on_a_task_until_it_ends(talk: Conversation) -> None:
-    """A task reports progress with the token of its call, and none after its end."""
+    """A task reports no progress after its end."""
     clause = "progress-task-stops-terminal"
     task = Task(talk.wire, _reporting(talk), token="touchstone-task")  # noqa: S106  (not a password)
     if not task.id:

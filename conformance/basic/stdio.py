@@ -279,7 +279,7 @@ def reads_utf8_beyond_ascii(talk: Conversation) -> None:
     """An id in accented letters, CJK and emoji comes back as it was sent."""
     for text in ("é-ü-ß", "編集-서버", "🪨-🥇"):
         # Sent as a malformed line, so that this clause alone judges the reply.
-        probe = talk.wire.build(talk.wire.everyday, id=text)
+        probe = talk.wire.build(talk.wire.ping_method, id=text)
         line = talk.wire.say(probe, malformed=True)
         reply, came = first_response(talk.wire, line)
         passed = talk.judge(
@@ -304,7 +304,7 @@ def writes_long_answers_in_utf8(talk: Conversation) -> None:
 def takes_a_line_with_a_carriage_return(talk: Conversation) -> None:
     """A request whose line ends with CR LF is served: to JSON a CR is white space."""
     clause = "stdio-carriage-return"
-    message = talk.wire.build(talk.wire.everyday)
+    message = talk.wire.build(talk.wire.ping_method)
     raw = json.dumps(message).encode() + b"\r\n"
     reply = talk.wire.answer_to(talk.wire.say_raw(raw, message, malformed=True))
     served = reply.answered and not reply.is_error
@@ -493,14 +493,14 @@ def exits_although_nobody_reads(talk: Conversation) -> None:
     """The server exits at the end of its input, after its output was closed."""
     talk.need(talk.server.opening, "an ordinary opening")
     talk.wire.process.pipes.hang_up()
-    talk.wire.say(talk.wire.build(talk.wire.everyday), required=False)
+    talk.wire.say(talk.wire.build(talk.wire.ping_method), required=False)
     Window(talk.wire, talk.pace.settle).wait()
     _judge_exit(talk, "after its output was closed")
 
 
 def _judge_exit(talk: Conversation, how: str) -> None:
     talk.need(talk.server.opening, "an ordinary opening")
-    talk.wire.say(talk.wire.build(talk.wire.everyday), required=False)
+    talk.wire.say(talk.wire.build(talk.wire.ping_method), required=False)
     ending = talk.wire.end()
     talk.judge(
         "lifecycle-shutdown-on-stdin-close",

@@ -363,7 +363,7 @@ def ends_subscriptions_on_sigterm(talk: Conversation) -> None:
     opened = stream.acknowledged() is not None and not stream.refusal.answered
     opened = opened and not talk.server.over_http  # a response on a closing stream proves nothing
     if opened:
-        talk.wire.probe(required=False)
+        talk.wire.ping(required=False)
         talk.server.terminate()
     if not opened or not talk.wire.gone:
         talk.judge.unseen(clause, "no subscription was open, or the server did not end on SIGTERM")
@@ -439,7 +439,7 @@ def serves_concurrent_subscriptions(talk: Conversation) -> None:
         talk.judge.unseen("subscriptions-cancel-ends", why)
         return
     narrow.cancel()
-    talk.wire.probe(required=False)
+    talk.wire.ping(required=False)
     talk.wire.quiet(GRACE)
     talk.judge.expect(
         wide.refusal,
@@ -471,7 +471,7 @@ def _acknowledgment(talk: Conversation, stream: Subscription) -> tuple[Entry, Me
     """Wait for an acknowledgment; if none comes, look again after a later request."""
     found = stream.acknowledged()
     if found is None and not stream.refusal.answered:
-        talk.wire.probe(required=False)
+        talk.wire.ping(required=False)
         found = stream.acknowledged(0.0)
     return found
 

@@ -9,10 +9,10 @@ from mcp_touchstone.suite import (
     Subscription,
     brief,
     edit,
+    find_file_resource,
     list_in,
     listings,
     scenario,
-    served,
     value_in,
 )
 
@@ -39,7 +39,7 @@ def notifies_subscriptions_of_changes(talk: Conversation) -> None:
     """A new file and an edited file are reported to the right streams until they are cancelled."""
     talk.wire.open()
     listed = listings.keys(talk, "resources")
-    found = served(talk, listed or [])
+    found = find_file_resource(talk, listed or [])
     if found is None:
         talk.judge.unseen(
             (CHANGED, SENT, REQUESTED, NAMED, CANCELLED), "no listed resource is a file of the root"
@@ -62,7 +62,7 @@ def notifies_subscriptions_of_changes(talk: Conversation) -> None:
     _judge_streams(talk, silent, lists, single)
     for stream in heard:
         stream.cancel()
-    talk.wire.probe(required=False)
+    talk.wire.ping(required=False)
     talk.wire.quiet(GRACE)
     line = len(talk.wire.transcript)
     edit(file)

@@ -36,17 +36,17 @@ def declares_tasks_in_the_right_types(record: Record) -> Iterator[Seen]:
 def ignores_task_requests_without_support(talk: Conversation) -> None:
     """A task member has no effect on a request that cannot be a task."""
     calls = [] if talk.spoken.declares(CALLS) else _plain_calls(talk)
-    lists = [Request(method) for method in talk.spoken.listing[:1]]
-    for exchange in (*calls, *lists, Request("ping")):
-        params = {**exchange.params, "task": TASK}
-        reply = talk.wire.request(exchange.method, params, required=False)
-        made = "task" in (reply.result or {}) and exchange.method == "tools/call"
-        if reply.result is not None or _works(talk, exchange):
+    lists = [Request(method) for method in talk.spoken.list_methods[:1]]
+    for request in (*calls, *lists, Request("ping")):
+        params = {**request.params, "task": TASK}
+        reply = talk.wire.request(request.method, params, required=False)
+        made = "task" in (reply.result or {}) and request.method == "tools/call"
+        if reply.result is not None or _works(talk, request):
             talk.judge.expect(
                 reply,
                 "tasks-ignored-when-undeclared",
                 reply.result is not None and not made,
-                f"the ordinary result of {exchange}, without a task",
+                f"the ordinary result of {request}, without a task",
             )
     why = "no request that cannot be a task was served"
     talk.judge.otherwise_unseen("tasks-ignored-when-undeclared", why)
@@ -59,8 +59,8 @@ def _plain_calls(talk: Conversation) -> list[Request]:
     return known or free
 
 
-def _works(talk: Conversation, exchange: Request) -> bool:
-    return talk.run(exchange, required=False).result is not None
+def _works(talk: Conversation, request: Request) -> bool:
+    return talk.run(request, required=False).result is not None
 
 
 @scenario("tasks-forbidden-tool-error")

@@ -38,7 +38,7 @@ CORE_NOTIFICATIONS = {
 
 def _served(talk: Conversation) -> str:
     """Return a method that is known to work: a list method, or else server/discover."""
-    return next(iter(talk.spoken.listing), talk.wire.everyday)
+    return next(iter(talk.spoken.list_methods), talk.wire.ping_method)
 
 
 # --- the version of each request
@@ -57,12 +57,12 @@ def refuses_an_unknown_revision_per_request(talk: Conversation) -> None:
     first = _ask_under(talk, BOGUS, method)
     _judge_independence(talk, method, first)
     refusals = [first]
-    if method != talk.wire.everyday and not talk.wire.gone:
-        refusals.append(_ask_under(talk, BOGUS, talk.wire.everyday))
+    if method != talk.wire.ping_method and not talk.wire.gone:
+        refusals.append(_ask_under(talk, BOGUS, talk.wire.ping_method))
     _judge_data(talk, first, [reply for reply in refusals if reply.code == UNSUPPORTED])
     modern_only = not talk.profile.lacks(("modern-only",), talk.revision)
     if modern_only and LATEST_LEGACY not in talk.spoken.versions and not talk.wire.gone:
-        _ask_under(talk, LATEST_LEGACY, talk.wire.everyday)
+        _ask_under(talk, LATEST_LEGACY, talk.wire.ping_method)
 
 
 def _ask_under(talk: Conversation, version: str, method: str) -> Reply:
@@ -152,7 +152,7 @@ def _refusal(talk: Conversation, version: str) -> str:
     if version < talk.revision or talk.wire.gone:
         return ""
     meta = talk.wire.meta(version=version)
-    reply = talk.wire.request(talk.wire.everyday, meta=meta, required=False)
+    reply = talk.wire.request(talk.wire.ping_method, meta=meta, required=False)
     return "" if reply.answered and reply.code != UNSUPPORTED else str(reply)
 
 

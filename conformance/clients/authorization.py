@@ -244,7 +244,9 @@ def _scopes(facts: dict[str, Any]) -> set[str]:
 
 def _redeemed(record: Record) -> authorization.Fact | None:
     """Return the first request that sent a code of ours to the token endpoint."""
-    return next((one for one in authorization.facts(record, "token") if one[2].get("code")), None)
+    return next(
+        (one for one in authorization.facts(record, "token") if one.noted.get("code")), None
+    )
 
 
 def _refuses(
@@ -253,11 +255,12 @@ def _refuses(
     """Judge that a client that has read metadata does not go on to some places."""
     read = authorization.facts(record, seen)
     went = next(
-        (one for one in authorization.facts(record, *places) if read and one[0] > read[0][0]), None
+        (one for one in authorization.facts(record, *places) if read and one.line > read[0].line),
+        None,
     )
     if read:
-        at = went[0] if went else read[0][0]
-        actual = f"a request to the {went[1]} endpoint" if went else "none"
+        at = went.line if went else read[0].line
+        actual = f"a request to the {went.place} endpoint" if went else "none"
         expected = "no registration, authorization or token request with this metadata"
         yield Seen(clause, went is None, at, expected, actual, mild=mild)
 
@@ -282,12 +285,12 @@ def _in_order(
 @ambient("client-auth-metadata-url", "client-auth-metadata-order")
 def finds_the_metadata_of_the_server(record: Record) -> Iterator[Seen]:
     """The metadata of the server is read from the URL of the challenge, or from known paths."""
-    offers = authorization.asked(record)
+    setup = authorization.setup(record)
     asked = [(n, facts["path"]) for n, _, facts in authorization.facts(record, "document")]
-    if not asked or offers["defaults"]:
+    if not asked or setup["defaults"]:
         return
-    if not offers["place"]:
-        own = RESOURCE + _split(offers["resource"]).path
+    if not setup["place"]:
+        own = RESOURCE + _split(setup["resource"]).path
         yield from _in_order("client-auth-metadata-order", record, asked, [own, RESOURCE])
         return
     requests = authorization.facts(record, "request")
@@ -296,21 +299,21 @@ def finds_the_metadata_of_the_server(record: Record) -> Iterator[Seen]:
     if not asked:  # no challenge, no URL in it
         return
     paths = [path for _, path in asked]
-    late = Breach.WARN if offers["place"] in paths else None
-    if paths[0] == offers["place"] or late or authorization.has_ended(record):
-        expected = f"GET {offers['place']}, which the challenge names"
-        passed, actual = paths[0] == offers["place"], f"GET {paths[0]}"
+    late = Breach.WARN if setup["place"] in paths else None
+    if paths[0] == setup["place"] or late or authorization.has_ended(record):
+        expected = f"GET {setup['place']}, which the challenge names"
+        passed, actual = paths[0] == setup["place"], f"GET {paths[0]}"
         yield Seen("client-auth-metadata-url", passed, asked[0][0], expected, actual, mild=late)
 
 
 @ambient("client-auth-server-metadata-order")
 def finds_the_metadata_of_the_issuer(record: Record) -> Iterator[Seen]:
     """The well-known paths of an issuer are asked in their order."""
-    offers = authorization.asked(record)
+    setup = authorization.setup(record)
     asked = [(n, facts["path"]) for n, _, facts in authorization.facts(record, "metadata")]
-    tenant = offers.get("tenant", "")
+    tenant = setup.get("tenant", "")
     order = [ROOT + tenant, OPENID + tenant, *([tenant + OPENID] if tenant else [])]
-    last = next((n for n, path in enumerate(order) if path in offers.get("places", ())), 0)
+    last = next((n for n, path in enumerate(order) if path in setup.get("places", ())), 0)
     clause = "client-auth-server-metadata-order"
     if record.revision == "2025-06-18":  # it knows RFC 8414 only
         last, mild = 0, None
@@ -322,11 +325,11 @@ def finds_the_metadata_of_the_issuer(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-default-endpoints", "client-auth-metadata-version")
 def falls_back_to_default_endpoints(record: Record) -> Iterator[Seen]:
     """Metadata at the root comes first; without it the default endpoints are used."""
-    offers, facts = authorization.asked(record), authorization.facts(record)
+    setup, facts = authorization.setup(record), authorization.facts(record)
     root = [(n, f["version"]) for n, p, f in facts if p == "document" and f["path"] == ROOT]
     used = [n for n, place, _ in facts if place in PROCEEDS]
     documents = [n for n, place, _ in facts if place == "document"]
-    if not offers.get("defaults") or not (documents or used):
+    if not setup.get("defaults") or not (documents or used):
         return
     for n, version in root:
         clause = "client-auth-metadata-version"
@@ -342,13 +345,13 @@ def falls_back_to_default_endpoints(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-resource")
 def names_the_server_as_resource(record: Record) -> Iterator[Seen]:
     """Requests to the issuer name our URL as their resource."""
-    offers = authorization.asked(record)
-    for n, place, facts in authorization.facts(record, "authorize", "token") if offers else ():
-        if offers["foreign"]:
+    setup = authorization.setup(record)
+    for n, place, facts in authorization.facts(record, "authorize", "token") if setup else ():
+        if setup["foreign"]:
             return  # another clause is about it
         if "grant" in facts:
             continue  # the assertion has the resource
-        url, said = offers["resource"], str(facts.get("resource", ""))
+        url, said = setup["resource"], str(facts.get("resource", ""))
         near = {url.removesuffix(_split(url).path), url}
         mild = Breach.WARN if said.rstrip("/") in near else None
         actual = f"{place} with resource={said}" if said else f"{place} without resource"
@@ -395,13 +398,13 @@ def passes_parameters_as_oauth_says(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-pkce-support", "client-auth-resource-match", "client-auth-issuer-match")
 def refuses_unfit_metadata(record: Record) -> Iterator[Seen]:
     """Metadata of another server or issuer, or without PKCE, is not used."""
-    offers = authorization.asked(record)
-    if "code_challenge_methods_supported" in offers.get("metadata", ()):
+    setup = authorization.setup(record)
+    if "code_challenge_methods_supported" in setup.get("metadata", ()):
         places = ("authorize", "token")
         yield from _refuses("client-auth-pkce-support", record, "metadata", places)
-    if offers.get("foreign"):
+    if setup.get("foreign"):
         yield from _refuses("client-auth-resource-match", record, "document", PROCEEDS)
-    if "issuer" in offers.get("metadata", ()):
+    if "issuer" in setup.get("metadata", ()):
         mild = Breach.WARN if record.revision < "2026-07-28" or "slash" in record.scenario else None
         yield from _refuses("client-auth-issuer-match", record, "metadata", PROCEEDS, mild)
 
@@ -409,7 +412,7 @@ def refuses_unfit_metadata(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-iss", "client-auth-state")
 def checks_the_authorization_response(record: Record) -> Iterator[Seen]:
     """A code is only redeemed if the response has the right issuer and state."""
-    changed = authorization.asked(record).get("response", ())
+    changed = authorization.setup(record).get("response", ())
     authorized, redeemed = authorization.facts(record, "authorize"), _redeemed(record)
     for n, _, facts in authorized:
         yield Seen("client-auth-state", facts["state"], n, "a state", "none")
@@ -417,7 +420,7 @@ def checks_the_authorization_response(record: Record) -> Iterator[Seen]:
         if authorized and (redeemed or (name in changed and authorization.has_ended(record))):
             passed = not (redeemed and name in changed)
             expected = f"no use of a code whose response has another {name}, or none"
-            at = redeemed[0] if redeemed else authorized[-1][0]
+            at = redeemed[0] if redeemed else authorized[-1].line
             yield Seen(clause, passed, at, expected, "the code in a token request")
 
 
@@ -451,7 +454,7 @@ def registers_itself(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-client-id", "client-auth-registration")
 def has_a_client_id_of_the_issuer(record: Record) -> Iterator[Seen]:
     """The client_id is registered, or the URL of its metadata, also where a code is redeemed."""
-    stranger = authorization.asked(record).get("stranger")
+    stranger = authorization.setup(record).get("stranger")
     for n, place, facts in authorization.facts(record, "authorize", "token"):
         # client-auth-credentials-bound is about a second issuer
         by_code = place == "authorize" or facts.get("grant_type") == "authorization_code"
@@ -494,20 +497,20 @@ def sends_its_token_with_each_request(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-scope")
 def asks_for_the_scopes_of_the_challenge(record: Record) -> Iterator[Seen]:
     """The first authorization request has the scopes of the challenge, or of the metadata."""
-    offers, authorized = authorization.asked(record), authorization.facts(record, "authorize")
-    if authorized and not offers["defaults"]:
+    setup, authorized = authorization.setup(record), authorization.facts(record, "authorize")
+    if authorized and not setup["defaults"]:
         n, _, facts = authorized[0]
-        offline = {"offline_access"} & {*offers.get("scopes", ())}
-        passed = _scopes(facts) - offline == _scopes(offers) - offline
+        offline = {"offline_access"} & {*setup.get("scopes", ())}
+        passed = _scopes(facts) - offline == _scopes(setup) - offline
         said = facts.get("scope")
-        expected = f"scope={offers['scope']}" if offers["scope"] else "no scope"
+        expected = f"scope={setup['scope']}" if setup["scope"] else "no scope"
         yield Seen("client-auth-scope", passed, n, expected, f"scope={said}" if said else "none")
 
 
 @ambient("client-auth-step-up", "client-auth-scope-union", "client-auth-retries")
 def steps_up_after_a_missing_scope(record: Record) -> Iterator[Seen]:
     """After insufficient_scope the client asks for more scopes, a few times at most."""
-    offers, authorized = authorization.asked(record), authorization.facts(record, "authorize")
+    setup, authorized = authorization.setup(record), authorization.facts(record, "authorize")
     refused = [
         n
         for n, _, facts in authorization.facts(record, "request")
@@ -515,16 +518,16 @@ def steps_up_after_a_missing_scope(record: Record) -> Iterator[Seen]:
     ]
     if not refused or not authorized:
         return
-    first = _scopes(authorized[0][2])
-    again = next((one for one in authorized if one[0] > refused[0]), None)
-    more = _scopes(again[2]) if again else set()
+    first = _scopes(authorized[0].noted)
+    again = next((one for one in authorized if one.line > refused[0]), None)
+    more = _scopes(again.noted) if again else set()
     if again or authorization.has_ended(record):
-        at, expected = again[0] if again else refused[0], f"a request for {offers['more']}"
-        yield Seen("client-auth-step-up", offers["more"] in more, at, expected, brief(sorted(more)))
+        at, expected = again.line if again else refused[0], f"a request for {setup['more']}"
+        yield Seen("client-auth-step-up", setup["more"] in more, at, expected, brief(sorted(more)))
     if again and first:
         expected = f"{' '.join(sorted(first))} too"
         actual = brief(sorted(more))
-        yield Seen("client-auth-scope-union", first <= more, again[0], expected, actual)
+        yield Seen("client-auth-scope-union", first <= more, again.line, expected, actual)
     if len(refused) > RETRIES + 1 or authorization.has_ended(record):
         passed, actual = len(refused) <= RETRIES + 1, f"{len(refused)} refused requests"
         yield Seen("client-auth-retries", passed, refused[-1], "a few retries at most", actual)
@@ -556,12 +559,12 @@ def uses_no_credentials_of_another_issuer(record: Record) -> Iterator[Seen]:
     clause, expected = "client-auth-credentials-bound", "credentials of this issuer"
     mild = Breach.WARN if record.revision < "2026-07-28" else None
     went = [
-        one for one in authorization.facts(record, "authorize", "token") if one[2].get("issuer")
+        one for one in authorization.facts(record, "authorize", "token") if one.noted.get("issuer")
     ]
     for n, place, facts in went:
         portable = str(facts.get("client_id", "")).startswith("https://")
         bound = facts["known"] or portable
-        has_code = any(one[1] == "authorize" and one[0] < n for one in went)
+        has_code = any(one.place == "authorize" and one.line < n for one in went)
         of_first = {"client_id": not bound, "client_secret": not bound}
         of_first["refresh_token"] = facts.get("refresh_token") is False
         of_first["code"] = of_first["code_verifier"] = facts.get("code") is False and not has_code
@@ -571,9 +574,9 @@ def uses_no_credentials_of_another_issuer(record: Record) -> Iterator[Seen]:
         yield Seen(clause, not named, n, expected, actual, mild=mild)
     read = authorization.facts(record, "metadata")
     if (
-        authorization.asked(record).get("stranger")
+        authorization.setup(record).get("stranger")
         and read
         and not went
         and authorization.has_ended(record)
     ):
-        yield Seen(clause, True, read[-1][0])
+        yield Seen(clause, True, read[-1].line)

@@ -65,7 +65,7 @@ def proves_that_it_has_the_key(record: Record) -> Iterator[Seen]:
 @ambient("client-dpop-nonce")
 def repeats_the_nonce_of_a_server(record: Record) -> Iterator[Seen]:
     """After use_dpop_nonce a proof has the nonce of that server."""
-    proofs = [one for one in authorization.facts(record, "proof") if one[2]["nonce"]]
+    proofs = [one for one in authorization.facts(record, "proof") if one.noted["nonce"]]
     for place in ("token", "server"):
         of = [(n, facts) for n, _, facts in proofs if facts["at"] == place]
         asked = [n for n, facts in of if facts["error"] == "use_dpop_nonce"]

@@ -9,7 +9,7 @@ from mcp_touchstone.suite import Breach, Record, Seen, ambient, authorization, b
 
 METHODS = "token_endpoint_auth_methods_supported"
 JAG = "urn:ietf:params:oauth:token-type:id-jag"
-SLASH = "a slash behind aud"
+SLASH = "a slash after aud"
 SUBJECTS = (
     "urn:ietf:params:oauth:token-type:id_token",
     "urn:ietf:params:oauth:token-type:saml2",
@@ -38,7 +38,7 @@ parts.protected(
 @ambient("client-auth-machine-authenticated", "client-auth-assertion", "client-auth-jag")
 def shows_what_it_is(record: Record) -> Iterator[Seen]:
     """A token request without a user has a secret or an assertion, and a right one."""
-    asked = authorization.asked(record)
+    setup = authorization.setup(record)
     for n, _, facts in authorization.facts(record, "token"):
         used = facts.get("methods", [])
         if facts.get("grant_type") == "client_credentials" and used:
@@ -49,7 +49,7 @@ def shows_what_it_is(record: Record) -> Iterator[Seen]:
             expected = "a signed JWT with the client id as iss and sub, the issuer as aud, and exp"
             mild = Breach.WARN if fault == SLASH else None
             yield Seen("client-auth-assertion", not fault, n, expected, fault, mild=mild)
-        if "grant" in facts and asked:
+        if "grant" in facts and setup:
             fault = facts["grant"]
             expected = "the assertion that the identity provider gave for this issuer and client"
             yield Seen("client-auth-jag", not fault, n, expected, fault)
@@ -58,16 +58,16 @@ def shows_what_it_is(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-exchange")
 def exchanges_its_id_token(record: Record) -> Iterator[Seen]:
     """The request for a grant names the issuer, the server, and the token of the user."""
-    asked = authorization.asked(record)
+    setup = authorization.setup(record)
     for n, _, facts in authorization.facts(record, "exchange"):
         wanted = {
             "requested_token_type": (JAG,),
             "subject_token_type": SUBJECTS,
-            "audience": (asked.get("audience"),),
-            "resource": (asked.get("resource"),),
+            "audience": (setup.get("audience"),),
+            "resource": (setup.get("resource"),),
         }
         wrong = [name for name, values in wanted.items() if facts.get(name) not in values]
-        slash = wrong == ["audience"] and facts["audience"].rstrip("/") == asked.get("audience")
+        slash = wrong == ["audience"] and facts["audience"].rstrip("/") == setup.get("audience")
         wrong += [] if facts["known"] else ["subject_token"]
         actual = f"another {', '.join(wrong)}"
         expected = "the types, the issuer as audience, our server as resource, and the ID token"

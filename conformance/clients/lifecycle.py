@@ -310,7 +310,7 @@ parts.variant(
 
 @ambient("client-call-not-repeated")
 def runs_no_call_twice(record: Record) -> Iterator[Seen]:
-    """A call whose answer is lost is not sent again by itself, if a further one adds something."""
+    """A client does not repeat a call without an answer, unless its tool may be called again."""
     clause, expected = "client-call-not-repeated", "an error for its user"
     noted = record.transcript.events(Happened.LOST, Happened.RAN_AGAIN)
     again = [one for one in noted if one.happened is Happened.RAN_AGAIN]

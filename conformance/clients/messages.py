@@ -46,6 +46,7 @@ OF_SERVERS = frozenset({"elicitation/create", "roots/list", "sampling/createMess
 def writes_one_message_a_line(record: Record) -> Iterator[Seen]:
     """Each line is one JSON-RPC message."""
     lines = list(record.lines())
+    # Of a message spread over several lines, client-no-embedded-newlines judges the pieces.
     pieces = {
         piece.n
         for position, entry in enumerate(lines)

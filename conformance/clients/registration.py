@@ -85,9 +85,9 @@ def _is_url(client_id: str) -> bool:
 @ambient("client-auth-document-id", "client-auth-document-support", "client-auth-pre-registered")
 def chooses_the_first_kind_of_client_id(record: Record) -> Iterator[Seen]:
     """A client id that was given comes first, then the URL of a document, then a registration."""
-    asked = authorization.asked(record)
-    given, documents = asked.get("client_id"), asked.get("documents")
-    if documents is None or asked.get("stranger"):  # older recordings lack it
+    setup = authorization.setup(record)
+    given, documents = setup.get("client_id"), setup.get("documents")
+    if documents is None or setup.get("stranger"):  # older recordings lack it
         return
     for n, own in _named(record):
         actual = f"client_id {brief(own, 60)}"
@@ -173,8 +173,8 @@ def _fit(uri: object) -> str:
 @ambient("client-auth-token-method")
 def shows_itself_as_it_was_registered(record: Record) -> Iterator[Seen]:
     """A token request has one kind of credentials, which the issuer has or gave."""
-    supported = authorization.asked(record).get("methods", [])
-    defaults = authorization.asked(record).get("defaults")
+    supported = authorization.setup(record).get("methods", [])
+    defaults = authorization.setup(record).get("defaults")
     registered = {
         facts.get("client_id"): facts["method"]
         for _, _, facts in authorization.facts(record, "register")

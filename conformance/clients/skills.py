@@ -1,4 +1,4 @@
-"""clients/skills: how a client lists and loads skills; ``HELD`` has those that nobody may use."""
+"""clients/skills: how a client lists and loads skills; ``FORBIDDEN`` has those not to use."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from mcp_touchstone.suite import (
 )
 
 GOOD, NEVER, HIDDEN = "good", "never", "hidden"
-HELD = {
+FORBIDDEN = {
     "client-skills-digest": "altered",
     "client-skills-size": "longer",
     "client-skills-frontmatter": "renamed",
@@ -26,8 +26,8 @@ HELD = {
 }
 """Clause -> the skill that it forbids to use."""
 
-BARE = HELD["client-skills-invalid-entry"]
-LISTED = (GOOD, NEVER, *(name for name in HELD.values() if name != BARE))
+BARE = FORBIDDEN["client-skills-invalid-entry"]
+LISTED = (GOOD, NEVER, *(name for name in FORBIDDEN.values() if name != BARE))
 """Those of the list; a client may refuse one that has an invalid entry as a whole."""
 
 NOTES = "skill://good/notes.md"
@@ -81,7 +81,7 @@ class Skills(parts.Part):
         {"list": "tools"},
         {"list": "skills", "fails": True},  # most clients have no skills
         {"load": uri(GOOD)},
-        *({"load": uri(name), "fails": True} for name in (*HELD.values(), HIDDEN)),
+        *({"load": uri(name), "fails": True} for name in (*FORBIDDEN.values(), HIDDEN)),
         {"call": TELL, "arguments": {"texts": []}, "loaded": True},
     )
     results: ClassVar[Mapping[str, parts.Json]] = {
@@ -137,14 +137,14 @@ def _uri(asked: Any) -> str:
     return str(object_in(asked.value, "params").get("uri"))
 
 
-@ambient(*HELD, "client-skills-by-uri")
+@ambient(*FORBIDDEN, "client-skills-by-uri")
 def uses_only_what_it_verified(record: Record) -> Iterator[Seen]:
     """The texts that the client hands back are those of skills that it may use."""
     for call in _sent(record, "tools/call") if record.scenario == "skills" else ():
         given = list_in(call.value, "params", "arguments", "texts")
         if text(GOOD) not in given:
             continue
-        for clause, name in HELD.items():
+        for clause, name in FORBIDDEN.items():
             actual = f"{brief(uri(name))} was used"
             yield Seen(clause, text(name) not in given, call.line, "it is not used", actual)
         by_uri, expected = text(HIDDEN) in given, f"{brief(uri(HIDDEN))} too"

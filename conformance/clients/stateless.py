@@ -120,7 +120,7 @@ def selects_a_supported_version(record: Record) -> Iterator[Seen]:
 
 @ambient("client-no-responses")
 def writes_no_responses(record: Record) -> Iterator[Seen]:
-    """The client writes requests and notifications only."""
+    """In 2026-07-28 the client writes requests and notifications only."""
     for entry, message in record.messages():
         response = message.kind in {Kind.RESULT, Kind.ERROR}
         actual = "a response"

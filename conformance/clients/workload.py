@@ -36,7 +36,7 @@ parts.protected(
 @ambient("client-workload-grant", "client-workload-audience")
 def asks_by_the_jwt_of_its_platform(record: Record) -> Iterator[Seen]:
     """A token request has the JWT that the platform gave, and goes where its aud points."""
-    used = [one for one in authorization.facts(record, "token") if "workload" in one[2]]
+    used = [one for one in authorization.facts(record, "token") if "workload" in one.noted]
     for n, _, facts in used:
         fault = facts["workload"]
         mild = Breach.WARN if fault == EXPIRED else None
@@ -48,4 +48,4 @@ def asks_by_the_jwt_of_its_platform(record: Record) -> Iterator[Seen]:
     read = authorization.facts(record, "document")
     stranger = record.scenario == "auth-workload-stranger"
     if read and not used and stranger and authorization.has_ended(record):
-        yield Seen("client-workload-audience", True, read[-1][0])
+        yield Seen("client-workload-audience", True, read[-1].line)

@@ -62,9 +62,9 @@ def talks_as_two_clients(talk: ExchangeTalk) -> None:
         ]
         for client, line in enumerate(sent):
             talk.take(f"{name}-{client}", line, client)
-    kept = talk.send("tools/call", talk.params("later", mark="kept", after=1200), id=OPEN)
-    talk.cancel(talk.begin("hold", "held", other, OPEN, mark="held"), other)
-    talk.take("kept", kept)
+    beside = talk.send("tools/call", talk.params("later", mark="beside", after=1200), id=OPEN)
+    talk.cancel(talk.begin("hold", "open", other, OPEN, mark="open"), other)
+    talk.take("beside", beside)
     for client in (0, other):
         talk.pages(f"tools-{client}", "tools/list", "tools", client)
     if talk.first.transcript.revision == rich_upstream.WITH_TASKS:
@@ -121,7 +121,7 @@ def sends_large_messages(talk: ExchangeTalk) -> None:
         for shift in range(3):
             text = "x" * (shift + size % 3) + "€" * (size // 3 + 2)
             talk.call(f"echo-{size}-{shift}", "echo", text=text, mark=f"{size}-{shift}")
-            mark = f"{size}-{shift}-stream"  # over HTTP the answer comes in one, behind progress
+            mark = f"{size}-{shift}-stream"  # over HTTP the answer comes in one, after progress
             params = talk.params("echo", text=text, mark=mark)
             talk.ask(f"echo-{mark}", "tools/call", params, token=mark)
     large: dict[str, dict[str, Any]] = {
@@ -143,47 +143,47 @@ def lists_many_tools(talk: ExchangeTalk) -> None:
 def answers_each_client_its_own(pair: hops.Pair) -> Iterator[Seen]:
     """Two clients with one id get each its own answer, and each the whole list."""
     names = (f"{kind}-{n}" for kind in ("of", "to", "tools", "task") for n in (0, 1))
-    for name in pair.taken(*names):
+    for name in pair.comparable(*names):
         step = pair.through.steps[name]
         clause = "gateway-lists-own" if name.startswith("tools-") else "gateway-answers-own"
-        old, new = (_owned(held.steps[name]) for held in (pair.direct, pair.through))
+        old, new = (_owned(side.steps[name]) for side in (pair.direct, pair.through))
         actual = step.why or f"{hops.Fate.CHANGED}: {brief(step.value)}"
         if f"{name[:-1]}{1 - step.client}" in brief(step.value, 500):
             actual = f"{hops.Fate.CROSSED}: the answer of the other client"
-        yield pair.seen(clause, name, set(old) <= set(new), "its own answer", actual)
+        yield pair.judge(clause, name, set(old) <= set(new), "its own answer", actual)
 
 
 @ambient("gateway-list-changes", of="clients")
 def tells_each_client_of_changes(pair: hops.Pair) -> Iterator[Seen]:
     """The changes of a list in the session of a second client arrive there."""
-    yield from pair.arrives("gateway-list-changes", "change-1", CHANGED)
+    yield from pair.judge_arrival("gateway-list-changes", "change-1", CHANGED)
 
 
 @ambient("gateway-questions-own", of="clients")
 def answers_the_question_of_each_client(pair: hops.Pair) -> Iterator[Seen]:
     """What a client answers, and the state of its call, reach that call and no other."""
-    for name in pair.taken("ask-0", "ask-1"):
+    for name in pair.comparable("ask-0", "ask-1"):
         step = pair.through.steps[name]
         found = brief(pair.through.reported(name), 500)
         foreign = [f"{what}-{1 - step.client}" for what in ("model", "state/ask")]
         passed = not any(word in found for word in foreign)
         actual = f"{hops.Fate.CROSSED}: the server heard {found}"
-        yield pair.seen("gateway-questions-own", name, passed, "its own answer and state", actual)
+        yield pair.judge("gateway-questions-own", name, passed, "its own answer and state", actual)
 
 
 @ambient("gateway-cancel-own", of="clients")
 def cancels_no_call_of_another_client(pair: hops.Pair) -> Iterator[Seen]:
     """The cancellation of a client leaves the call of another one with that id alone."""
-    kept = pair.through.call("kept")
-    if kept is not None:
-        number, entry = kept
+    beside = pair.through.call("beside")
+    if beside is not None:
+        number, entry = beside
         own = id_key(value_in(entry.value, "id"))
         for where, one in pair.through.received("notifications/cancelled"):
             cancelled = id_key(value_in(one.value, "params", "requestId"))
             passed, spot = (where, cancelled) != (number, own), (where, one.n)
             actual = f"{hops.Fate.CROSSED}: it cancels the call of another client"
-            yield pair.behind_at("gateway-cancel-own", passed, spot, "the other call", actual)
-        yield from pair.answered("gateway-cancel-own", "kept")
+            yield pair.judge_line("gateway-cancel-own", passed, spot, "the other call", actual)
+        yield from pair.judge_answer("gateway-cancel-own", "beside")
 
 
 def _owned(step: hops.ExchangeStep) -> list[Any]:
@@ -215,7 +215,7 @@ def tells_each_client_its_own(pair: hops.Pair) -> Iterator[Seen]:
             if rich_upstream.WAIT not in brief(one.value, 500)  # each client gets that question
         ]
     actual = f"{hops.Fate.CROSSED}: {'; '.join(dict.fromkeys(words for _, _, words in found))}"
-    seen = pair.seen("gateway-messages-own", "of-1", not found, "its own messages only", actual)
+    seen = pair.judge("gateway-messages-own", "of-1", not found, "its own messages only", actual)
     crossed = tuple((f"{hops.CLIENT}:{client}", n) for client, n, _ in found[: hops.SHOWN])
     yield replace(seen, n=None, beside=crossed) if found else seen
 
@@ -229,13 +229,13 @@ def _of(params: Any, mark: str) -> bool:
 def answers_when_its_server_ends(pair: hops.Pair) -> Iterator[Seen]:
     """An open request is answered, or its connection closed, when the server ends."""
     if "leave" in pair.through.steps and pair.through.upstream:
-        yield pair.ends("gateway-end-answered", "leave")
+        yield pair.judge_end("gateway-end-answered", "leave")
 
 
 @ambient("gateway-text-whole", of="sizes")
 def passes_text_whole(pair: hops.Pair) -> Iterator[Seen]:
     """Characters of several bytes pass whole, in both directions."""
-    for name in pair.taken():
+    for name in pair.comparable():
         before, after = pair.direct.steps[name], pair.through.steps[name]
         if name.startswith("echo-") and before.result:
             call = pair.through.call(name.removeprefix("echo-"))
@@ -244,7 +244,7 @@ def passes_text_whole(pair: hops.Pair) -> Iterator[Seen]:
             got = hops.said(after) if heard == sent else heard
             where = "on its way to the server" if heard != sent else "on its way back"
             actual = after.why or f"{hops.Fate.CHANGED} {where}: {_first(sent, got)}"
-            yield pair.seen("gateway-text-whole", name, got == sent, "the same text", actual)
+            yield pair.judge("gateway-text-whole", name, got == sent, "the same text", actual)
 
 
 def _first(one: Any, two: Any) -> str:
@@ -263,16 +263,18 @@ def passes_large_messages_on(pair: hops.Pair) -> Iterator[Seen]:
     for name, clause in (("large", "gateway-result-large"), ("sent", "gateway-request-large")):
         timed_out = name in pair.through.steps and pair.through.steps[name].timed_out
         if not (timed_out and pair.is_too_slow(name, PATIENCE)):
-            yield from pair.answered(clause, name)
+            yield from pair.judge_answer(clause, name)
 
 
 @ambient("gateway-tools-many", of="many")
 def lists_all_of_many_tools(pair: hops.Pair) -> Iterator[Seen]:
     """Each of ten thousand tools is listed."""
-    for name in pair.taken("many"):
+    for name in pair.comparable("many"):
         if not pair.through.steps[name].timed_out:  # as above
             named = [{"name": one} for one in hops.names(pair.direct.steps[name])]
             tools = pair.expected.own(list_in(pair.through.steps[name].result, "tools"))
             came = [{"name": value_in(one, "name")} for one in tools]
             expected = f"{len(named):,} tools"
-            yield pair.kept("gateway-tools-many", name, {"tools": named}, {"tools": came}, expected)
+            yield pair.compare(
+                "gateway-tools-many", name, {"tools": named}, {"tools": came}, expected
+            )

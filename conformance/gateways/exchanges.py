@@ -70,14 +70,14 @@ COMPLETE: Final = "notifications/elicitation/complete"
 CANCELLED: Final = "notifications/cancelled"
 PROGRESS: Final = "notifications/progress"
 LATER: Final = "unsubscribe"
-"""The step before which they must have come: the client waits for them first."""
+"""The step before whose answer notifications must arrive. The client waits for them first."""
 
 AFTERWARDS: Final = (
     "notifications/message",
     "notifications/tools/list_changed",
     "notifications/resources/updated",
 )
-"""What the server sends behind an answer, in this order."""
+"""What the server sends after an answer, in this order."""
 
 
 @exchange("subscriptions", rich_upstream.Rich)
@@ -195,7 +195,7 @@ def _notifications(transcript: Any, line: int) -> list[tuple[int, str, Any]]:
 @ambient("gateway-subscribe-arrives", of="subscriptions")
 def passes_subscriptions_on(pair: hops.Pair) -> Iterator[Seen]:
     """The client's requests to watch a resource, and to watch it no more, reach the server."""
-    yield from pair.reaches("gateway-subscribe-arrives", "subscribe", "unsubscribe")
+    yield from pair.judge_request("gateway-subscribe-arrives", "subscribe", "unsubscribe")
 
 
 @ambient("gateway-messages-afterwards", of="subscriptions")
@@ -204,7 +204,7 @@ def passes_messages_behind_an_answer_on(pair: hops.Pair) -> Iterator[Seen]:
     for method in AFTERWARDS:
         if pair.through.heard(method):  # else another rule says that none arrive
             clause = "gateway-messages-afterwards"
-            yield from pair.arrives(clause, "afterwards", method, until=LATER)
+            yield from pair.judge_arrival(clause, "afterwards", method, until=LATER)
 
 
 @ambient(
@@ -230,30 +230,31 @@ def passes_streams_on(pair: hops.Pair) -> Iterator[Seen]:
         actual = f"{first[0]} comes first" if first else f"{hops.Fate.LOST}: {ACKNOWLEDGED}"
         passed = first == [ACKNOWLEDGED]
         clause = "gateway-listen-acknowledged"
-        yield pair.seen(clause, name, passed, "an acknowledgement before all others", actual)
+        yield pair.judge(clause, name, passed, "an acknowledgement before all others", actual)
         direct = _notifications(pair.direct.clients[step.client], pair.direct.steps[name].asked)
         wanted = [(method, params) for _, method, params in direct if method != ACKNOWLEDGED]
         ours = [(method, pair.expected.ours(params)) for _, method, params in notified]
         found = [one for one in ours if one[0] != ACKNOWLEDGED]
         lost = [brief(one) for one in wanted if one not in found]
         actual = f"{hops.Fate.LOST}: {'; '.join(lost)}"
-        yield pair.seen("gateway-listen-changes", name, not lost, "each notification", actual)
+        yield pair.judge("gateway-listen-changes", name, not lost, "each notification", actual)
         strange = [brief(one) for one in found if one not in wanted]
         actual = f"{hops.Fate.CROSSED}: {'; '.join(strange)}, which it never asked for"
-        yield pair.seen("gateway-listen-own", name, not strange, "what it asked for", actual)
+        yield pair.judge("gateway-listen-own", name, not strange, "what it asked for", actual)
 
 
 @ambient("gateway-listen-ends", of="subscriptions")
 def passes_the_end_of_a_subscription_on(pair: hops.Pair) -> Iterator[Seen]:
     """A subscription that the client cancels ends at the server."""
-    if not [*pair.taken(LEFT)]:
+    if not [*pair.comparable(LEFT)]:
         return
-    before, after = (held.reported(LEFT).get("open") for held in (pair.direct, pair.through))
+    before, after = (side.reported(LEFT).get("open") for side in (pair.direct, pair.through))
     arrived = list(pair.through.received(rich_upstream.LISTEN))
     left = _left(pair.direct.steps)
-    if before == left and after != 0 and len(arrived) > left:  # 0: another process
+    # 0: the gateway starts a server for each request
+    if before == left and after != 0 and len(arrived) > left:
         actual = f"the server has {brief(after)} open subscriptions"
-        yield pair.seen("gateway-listen-ends", LEFT, after == left, f"{left} are left", actual)
+        yield pair.judge("gateway-listen-ends", LEFT, after == left, f"{left} are left", actual)
 
 
 @ambient("gateway-tasks-answers", "gateway-tasks-status", of="tasks")
@@ -265,23 +266,23 @@ def passes_tasks_on(pair: hops.Pair) -> Iterator[Seen]:
     offered = {*declared, *object_in(declared, "extensions")}
     if "task-created" in pair.direct.steps and not offered & {"tasks", rich_upstream.EXTENSION}:
         actual = f"{hops.Fate.LOST}: the capability tasks"
-        yield pair.seen("gateway-tasks-answers", "opening", False, "tasks are offered", actual)
+        yield pair.judge("gateway-tasks-answers", "opening", False, "tasks are offered", actual)
         return
-    for name in pair.taken():
+    for name in pair.comparable():
         if name.startswith("task-"):
-            old, new = (_unnamed(held, name) for held in (pair.direct, pair.through))
-            yield pair.kept("gateway-tasks-answers", name, old, new)
-    sent, came = [len(held.heard(STATUS)) for held in (pair.direct, pair.through)]
+            old, new = (_unnamed(side, name) for side in (pair.direct, pair.through))
+            yield pair.compare("gateway-tasks-answers", name, old, new)
+    sent, came = [len(side.heard(STATUS)) for side in (pair.direct, pair.through)]
     if sent:
         actual = f"{came} of {sent} notifications"
         clause, name = "gateway-tasks-status", "task-created"
-        yield pair.seen(clause, name, came == sent, "each notification", actual)
+        yield pair.judge(clause, name, came == sent, "each notification", actual)
 
 
-def _unnamed(held: hops.Held, name: str) -> Any:
+def _unnamed(side: hops.RecordedExchange, name: str) -> Any:
     """Return the answer of a step with places for the ids of the tasks."""
-    ids = [_task(held.steps[one]) for one in CREATED]
-    return _with_places(hops.plain(held.steps[name].value), ids)
+    ids = [_task(side.steps[one]) for one in CREATED]
+    return _with_places(hops.plain(side.steps[name].value), ids)
 
 
 def _with_places(value: Any, ids: list[Any]) -> Any:
@@ -298,27 +299,27 @@ def _with_places(value: Any, ids: list[Any]) -> Any:
 def passes_all_questions_on(pair: hops.Pair) -> Iterator[Seen]:
     """Questions of each mode reach the client, and its answers the server."""
     for what, (clause, method) in QUESTIONS.items():
-        for name in pair.taken(f"ask-{what}"):
-            old, new = (held.question(name, method) for held in (pair.direct, pair.through))
+        for name in pair.comparable(f"ask-{what}"):
+            old, new = (side.question(name, method) for side in (pair.direct, pair.through))
             if what != "error" or new["asked"]:  # else gateway-sampling says so
-                yield pair.kept(clause, name, old, new, "the question and its answer")
+                yield pair.compare(clause, name, old, new, "the question and its answer")
     if pair.through.steps["ask-url"].value is not None:
         clause, later = "gateway-elicitation-complete", "ask-refusal"
-        yield from pair.arrives(clause, "ask-url", COMPLETE, until=later)
+        yield from pair.judge_arrival(clause, "ask-url", COMPLETE, until=later)
 
 
 @ambient("gateway-question-cancelled", "gateway-question-cancelled-right", of="questions")
 def passes_cancelled_questions_on(pair: hops.Pair) -> Iterator[Seen]:
     """That the server cancels a question reaches the client, with the id of the question there."""
-    for name in pair.taken("withdraw"):
+    for name in pair.comparable("withdraw"):
         line = pair.through.steps["ask-withdrawn"].asked
         asked = [m.value["id"] for entry, m in pair.through.heard(SAMPLING) if entry.n > line][:1]
         heard = pair.through.heard(CANCELLED)
         sent, came = (
-            {CANCELLED: [{"reason": one.get("reason")} for one in held.params_of(CANCELLED)][:1]}
-            for held in (pair.direct, pair.through)
+            {CANCELLED: [{"reason": one.get("reason")} for one in side.params_of(CANCELLED)][:1]}
+            for side in (pair.direct, pair.through)
         )
-        yield pair.kept("gateway-question-cancelled", name, sent, came, "the cancellation")
+        yield pair.compare("gateway-question-cancelled", name, sent, came, "the cancellation")
         for number, (entry, message) in enumerate(heard):
             own = object_in(message.value, "params").get("requestId")
             passed = [id_key(own)] == [id_key(one) for one in asked] and number == 0
@@ -338,8 +339,8 @@ def passes_progress_of_the_client_on(pair: hops.Pair) -> Iterator[Seen]:
     came: dict[str, Any] = {PROGRESS: own}
     if id_key(pair.through.facts["token"]) is None:  # so the client could not report
         sent, came = {"question": {"progressToken": rich_upstream.TOKEN}}, {"question": {}}
-    for name in pair.taken("ask-reported"):
-        yield pair.kept("gateway-progress-upstream", name, sent, came, AS_SENT)
+    for name in pair.comparable("ask-reported"):
+        yield pair.compare("gateway-progress-upstream", name, sent, came, AS_SENT)
 
 
 @ambient(
@@ -350,24 +351,24 @@ def passes_progress_of_the_client_on(pair: hops.Pair) -> Iterator[Seen]:
 )
 def passes_requests_on(pair: hops.Pair) -> Iterator[Seen]:
     """The arguments and the metadata of a call, and what the client can do, reach the server."""
-    params, able = _taken(pair.through)
-    if not params or not [*pair.taken("take")]:
+    params, able = _call_with_values(pair.through)
+    if not params or not [*pair.comparable("take")]:
         return
-    yield from pair.reaches("gateway-request-arguments", "take")
+    yield from pair.judge_request("gateway-request-arguments", "take")
     meta = object_in(params, "_meta")
     own_meta = {"_meta": {k: meta[k] for k in OWN if k in meta}}
-    yield pair.kept("gateway-request-meta", "take", {"_meta": OWN}, own_meta, AS_SENT)
-    own = _taken(pair.direct)[1]
-    yield pair.lost("gateway-request-capabilities", "opening", own, able)
+    yield pair.compare("gateway-request-meta", "take", {"_meta": OWN}, own_meta, AS_SENT)
+    own = _call_with_values(pair.direct)[1]
+    yield pair.judge_nothing_lost("gateway-request-capabilities", "opening", own, able)
 
 
-def _taken(held: hops.Held) -> tuple[dict[str, Any], dict[str, Any]]:
+def _call_with_values(side: hops.RecordedExchange) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the params of the call that took values, and what its client can do."""
-    for number, entry in held.received("tools/call"):
+    for number, entry in side.received("tools/call"):
         params = object_in(entry.value, "params")
         if "numbers" in object_in(params, "arguments"):
             able = object_in(params, "_meta").get(f"{META}clientCapabilities")
-            asked = held.upstream[number].session.asked
+            asked = side.upstream[number].session.asked
             openings = (one.value for one in asked if one.method == "initialize")
             opened = value_in(next(openings, None), "params", "capabilities")
             return params, {"capabilities": opened if able is None else able}
@@ -377,28 +378,28 @@ def _taken(held: hops.Held) -> tuple[dict[str, Any], dict[str, Any]]:
 @ambient("gateway-unknown-methods", of="questions")
 def passes_unknown_methods_on(pair: hops.Pair) -> Iterator[Seen]:
     """A request and notifications of methods that only the server knows arrive."""
-    for name in pair.taken("unknown"):
-        old, new = (hops.plain(held.steps[name].value) for held in (pair.direct, pair.through))
-        yield pair.kept("gateway-unknown-methods", name, old, new)
-        yield from pair.arrives("gateway-unknown-methods", name, NOTIFICATION)
+    for name in pair.comparable("unknown"):
+        old, new = (hops.plain(side.steps[name].value) for side in (pair.direct, pair.through))
+        yield pair.compare("gateway-unknown-methods", name, old, new)
+        yield from pair.judge_arrival("gateway-unknown-methods", name, NOTIFICATION)
         if pair.direct.heard(NOTIFICATION):
             came = [object_in(e.value, "params") for _, e in pair.through.received(NOTIFICATION)]
             sent = {NOTIFICATION: [VALUE]}
-            yield pair.kept("gateway-unknown-methods", name, sent, {NOTIFICATION: came})
+            yield pair.compare("gateway-unknown-methods", name, sent, {NOTIFICATION: came})
 
 
 @ambient("gateway-rounds", of="questions")
 def passes_each_round_on(pair: hops.Pair) -> Iterator[Seen]:
     """Each round of a call arrives, with its questions, answers and state."""
     for number in range(len(rich_upstream.ROUNDS) + 1):
-        for name in pair.taken(f"round-{number}"):
+        for name in pair.comparable(f"round-{number}"):
             others = (  # a state is opaque: a gateway may give its own; the report is read below
                 ("result", "requestState"),
                 ("result", "structuredContent"),
             )
             found = [one for one in pair.changes(name) if one.path[:2] not in others]
             actual = pair.through.steps[name].why or hops.in_words(found)
-            yield pair.seen("gateway-rounds", name, not found, "the round of the server", actual)
-    for name in pair.taken("round"):
-        old, new = (held.reported("rounds") for held in (pair.direct, pair.through))
-        yield pair.kept("gateway-rounds", name, old, new, "the answers and the state of the client")
+            yield pair.judge("gateway-rounds", name, not found, "the round of the server", actual)
+    for name in pair.comparable("round"):
+        old, new = (side.reported("rounds") for side in (pair.direct, pair.through))
+        yield pair.compare("gateway-rounds", name, old, new, "answers and state of the client")

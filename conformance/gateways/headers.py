@@ -101,35 +101,35 @@ def reads_streams_with_comments(pair: hops.Pair) -> Iterator[Seen]:
 
 @ambient("gateway-streams-resumed", of="resumed")
 def resumes_streams(pair: hops.Pair) -> Iterator[Seen]:
-    """What the server sends behind the end of a stream arrives."""
+    """What the server sends after the end of a stream arrives."""
     yield from _arrives(pair, "gateway-streams-resumed")
 
 
 def _arrives(pair: hops.Pair, clause: str) -> Iterator[Seen]:
     """Yield whether the answers to calls arrive that the server gives in streams."""
     if any(one.exchanges for one in pair.through.upstream):
-        yield from pair.answered(clause, *STREAMED, RESUMED)
+        yield from pair.judge_answer(clause, *STREAMED, RESUMED)
 
 
 @ambient("gateway-status-error", of="contents")
 def answers_errors_with_their_status(pair: hops.Pair) -> Iterator[Seen]:
     """The error about a method that nobody has gets the HTTP status that the server gives it."""
-    for name in pair.taken("no-method"):
+    for name in pair.comparable("no-method"):
         (code, own), (came, status) = (
             (
-                value_in(held.steps[name].value, "error", "code"),
-                hops.status_of(held.clients[0], held.steps[name].asked),
+                value_in(side.steps[name].value, "error", "code"),
+                hops.status_of(side.clients[0], side.steps[name].asked),
             )
-            for held in (pair.direct, pair.through)
+            for side in (pair.direct, pair.through)
         )
         if code is not None and code == came:
             actual = f"{hops.Fate.CHANGED}: {status} with the error {code}"
-            yield pair.seen("gateway-status-error", name, status == own, str(own), actual)
+            yield pair.judge("gateway-status-error", name, status == own, str(own), actual)
 
 
-def _posts(held: hops.Held) -> Iterator[tuple[int, HttpExchange]]:
+def _posts(side: hops.RecordedExchange) -> Iterator[tuple[int, HttpExchange]]:
     """Yield the POSTs that reached our server over HTTP, each with its conversation."""
-    for number, transcript in enumerate(held.upstream):
+    for number, transcript in enumerate(side.upstream):
         yield from ((number, one) for one in transcript.exchanges if one.verb == "POST")
 
 
@@ -162,7 +162,7 @@ def keeps_the_token_of_the_client(pair: hops.Pair) -> Iterator[Seen]:
         if mild:
             actual += "; as the whole request is passed on, both may be one server"
         where = number, one.line or one.event_line
-        seen = pair.behind_at("gateway-token-own", not named, where, "no such token", actual)
+        seen = pair.judge_line("gateway-token-own", not named, where, "no such token", actual)
         yield replace(seen, mild=mild)
 
 
@@ -202,14 +202,14 @@ def serves_lists_to_their_user(pair: hops.Pair) -> Iterator[Seen]:
             continue
         passed = known.setdefault(stamp, name) == name
         actual = f"{hops.Fate.CROSSED}: the result {brief(stamp)} that another user got before"
-        yield pair.seen("gateway-cache-private", name, passed, "a result of its own", actual)
+        yield pair.judge("gateway-cache-private", name, passed, "a result of its own", actual)
         own = owners.get(f"of-{step.client}")
         others = [at for user, at in owners.items() if user != f"of-{step.client}" and at != own]
         if own is not None and others:
             came = [n for n, one in enumerate(pair.through.upstream) if _gave(one, stamp)]
             if passed and {*came} & {*others}:
                 passed, actual = False, f"{hops.Fate.CROSSED}: a result of another session"
-            yield pair.seen("gateway-users-list", name, passed, "a result of its session", actual)
+            yield pair.judge("gateway-users-list", name, passed, "a result of its session", actual)
 
 
 def _stamp(value: Any) -> str:

@@ -69,8 +69,8 @@ HARMLESS: Final = (("result", "isError"), ("result", "resultType"))
 """Members that may be left out, or written out, if they have their usual value."""
 
 
-def _declared(held: hops.Held) -> dict[str, Any]:
-    return object_in(held.steps["opening"].result, "capabilities")
+def _declared(side: hops.RecordedExchange) -> dict[str, Any]:
+    return object_in(side.steps["opening"].result, "capabilities")
 
 
 def _need(pair: hops.Pair, step: str) -> str:
@@ -102,7 +102,7 @@ def _kind(value: Any) -> str:
 
 def _compared(pair: hops.Pair) -> Iterator[str]:
     """Yield the steps whose answers are of one kind, so that their members can be compared."""
-    for name in pair.taken():
+    for name in pair.comparable():
         if not _is_dropped(pair, name):
             new = pair.through.steps[name].value
             if new is not None and _kind(new) == _kind(pair.direct.steps[name].value):
@@ -124,7 +124,7 @@ def passes_each_member_on(pair: hops.Pair) -> Iterator[Seen]:
             changed = found.get(clause, [])
             if changed or any(hops.present(old, path) for c, path in places if c == clause):
                 actual = hops.in_words(changed)
-                seen = pair.seen(clause, name, not changed, "as the server says it", actual)
+                seen = pair.judge(clause, name, not changed, "as the server says it", actual)
                 yield _weighed(pair, clause, name, seen)
 
 
@@ -153,20 +153,20 @@ def _weighed(pair: hops.Pair, clause: str, name: str, seen: Seen) -> Seen:
 @ambient("gateway-answers-come", "gateway-answers-kind", of="contents")
 def answers_as_the_server_does(pair: hops.Pair) -> Iterator[Seen]:
     """Each request is answered, with a result where the server gives one."""
-    for name in pair.taken():
+    for name in pair.comparable():
         before, after = pair.direct.steps[name], pair.through.steps[name]
         came = after.value is not None
-        yield pair.seen("gateway-answers-come", name, came, "an answer", after.why)
+        yield pair.judge("gateway-answers-come", name, came, "an answer", after.why)
         if came and not (_is_dropped(pair, name) or _is_unkept(pair, name)):
             passed = _kind(after.value) == _kind(before.value)
             actual = f"{_kind(after.value)} in place of {_kind(before.value)}: {brief(after.value)}"
-            yield pair.seen("gateway-answers-kind", name, passed, _kind(before.value), actual)
+            yield pair.judge("gateway-answers-kind", name, passed, _kind(before.value), actual)
 
 
 @ambient("gateway-request-params", of="contents")
 def passes_params_on(pair: hops.Pair) -> Iterator[Seen]:
     """The params of a prompt, a resource and a completion reach the server unchanged."""
-    yield from pair.reaches("gateway-request-params", *NAMED)
+    yield from pair.judge_request("gateway-request-params", *NAMED)
 
 
 @ambient("gateway-features-passed", "gateway-opening-capabilities", of="contents")
@@ -175,9 +175,9 @@ def offers_what_the_server_offers(pair: hops.Pair) -> Iterator[Seen]:
     before, after = _declared(pair.direct), _declared(pair.through)
     must = {name: one for name, one in before.items() if name not in pair.expected.drops}
     old, new = {"capabilities": must}, {"capabilities": after}
-    yield pair.lost("gateway-features-passed", "opening", old, new)
-    for step in pair.taken():
+    yield pair.judge_nothing_lost("gateway-features-passed", "opening", old, new)
+    for step in pair.comparable():
         if (need := _need(pair, step)) in after:
             works, answer = not _is_unkept(pair, step), pair.through.steps[step].value
             actual = f"{need} is declared, and the answer is {brief(answer)}"
-            yield pair.seen("gateway-opening-capabilities", step, works, "it works", actual)
+            yield pair.judge("gateway-opening-capabilities", step, works, "it works", actual)

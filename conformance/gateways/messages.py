@@ -28,8 +28,7 @@ CHANGED: Final = tuple(
 )
 UPDATED: Final = "notifications/resources/updated"
 LATER: Final = "listed again"
-"""The step before which messages in a session must have come: a client that has waited for them
-lists again."""
+"""The step before whose answer notifications must arrive. The client waits for them first."""
 
 ROOTS: Final = "notifications/roots/list_changed"
 CANCELLED: Final = "notifications/cancelled"
@@ -45,8 +44,13 @@ FURTHER: Final = {Role.SECOND_ANSWER, Role.ORPHAN}
 """Answers that nobody waits for."""
 
 CALL: Final = "token-p"
-KEPT: Final = "token-k"
+PROGRESS_BESIDE: Final = "token-k"
+PROGRESS_OPEN: Final = "token-h"
 """The progress tokens of calls."""
+
+OPEN: Final = "open"
+BESIDE: Final = "beside"
+"""A call that stays open until it is cancelled, and one that is answered meanwhile."""
 
 
 @exchange("messages")
@@ -72,11 +76,11 @@ def sends_and_hears_messages(talk: ExchangeTalk) -> None:
     }
     for name, line in lines.items():
         talk.take(name, line, seconds=SOON)
-    params = talk.params("later", mark="kept", after=1200)
-    kept = talk.send("tools/call", params, token=KEPT)
-    talk.cancel(talk.begin("hold", "token-h", mark="held"))
-    talk.take("kept", kept)
-    talk.facts["cancelled"] = talk.is_cancelled("held")
+    params = talk.params("later", mark=BESIDE, after=1200)
+    beside = talk.send("tools/call", params, token=PROGRESS_BESIDE)
+    talk.cancel(talk.begin("hold", PROGRESS_OPEN, mark=OPEN))
+    talk.take(BESIDE, beside)
+    talk.facts["cancelled"] = talk.is_cancelled(OPEN)
     talk.settle()
 
 
@@ -85,27 +89,29 @@ def passes_log_messages_on(pair: hops.Pair) -> Iterator[Seen]:
     """Log messages arrive, and the level that the client sets reaches the server."""
     if "logging" in pair.expected.drops:
         return
-    yield from pair.arrives("gateway-log-messages", "log", "notifications/message", until=LATER)
-    yield from pair.reaches("gateway-log-level", "level")
+    yield from pair.judge_arrival(
+        "gateway-log-messages", "log", "notifications/message", until=LATER
+    )
+    yield from pair.judge_request("gateway-log-level", "level")
 
 
 @ambient("gateway-progress-arrives", of="messages")
 def passes_progress_on(pair: hops.Pair) -> Iterator[Seen]:
     """Each report of progress arrives under the token of the client."""
-    for name in pair.taken("progress"):
+    for name in pair.comparable("progress"):
         before, after = (
-            {name: [one for one in held.params_of(PROGRESS) if one.get("progressToken") == CALL]}
-            for held in (pair.direct, pair.through)
+            {name: [one for one in side.params_of(PROGRESS) if one.get("progressToken") == CALL]}
+            for side in (pair.direct, pair.through)
         )
-        yield pair.kept("gateway-progress-arrives", name, before, after, "each report")
+        yield pair.compare("gateway-progress-arrives", name, before, after, "each report")
 
 
 @ambient("gateway-cancel-arrives", "gateway-cancel-right", "gateway-cancel-others", of="messages")
 def passes_cancellation_on(pair: hops.Pair) -> Iterator[Seen]:
     """A cancellation reaches the right request of the server, once, and no other."""
-    call = pair.through.call("held")
-    yield from pair.answered("gateway-cancel-others", "kept")
-    if call is None or "kept" not in pair.through.steps:
+    call = pair.through.call(OPEN)
+    yield from pair.judge_answer("gateway-cancel-others", BESIDE)
+    if call is None or BESIDE not in pair.through.steps:
         return
     number, entry = call
     own, right = entry.value["id"], list[Any]()
@@ -117,13 +123,13 @@ def passes_cancellation_on(pair: hops.Pair) -> Iterator[Seen]:
         else:
             passed, actual = False, f"{hops.Fate.CROSSED}: it cancels {brief(named)}"
         spot, expected = (where, one.n), f"the request {brief(own)}, once"
-        yield pair.behind_at("gateway-cancel-right", passed, spot, expected, actual)
+        yield pair.judge_line("gateway-cancel-right", passed, spot, expected, actual)
     passed = bool(right) or bool(pair.through.facts.get("cancelled"))  # or its stream was closed
     actual = f"{hops.Fate.LOST}: no cancellation of the request {brief(own)}"
     if right and not value_in(right[0], "params", "reason"):
         passed, actual = False, f"{hops.Fate.LOST}: params.reason of the cancellation"
     spot = (number, entry.n)
-    seen = pair.behind_at("gateway-cancel-arrives", passed, spot, "a cancellation", actual)
+    seen = pair.judge_line("gateway-cancel-arrives", passed, spot, "a cancellation", actual)
     ours = (one for one in pair.transcript if one.source is Source.US)
     sent = (one.n for one in ours if value_in(one.value, "method") == CANCELLED)
     yield replace(seen, n=next(sent, seen.n))
@@ -132,37 +138,38 @@ def passes_cancellation_on(pair: hops.Pair) -> Iterator[Seen]:
 @ambient("gateway-progress-meanwhile", of="messages")
 def passes_progress_on_at_once(pair: hops.Pair) -> Iterator[Seen]:
     """Progress of an open call arrives before the answer to a later call."""
-    kept, held = pair.through.steps.get("kept"), pair.through.call("held")
-    if kept is None or kept.entry is None or held is None:
+    beside, open_call = pair.through.steps.get(BESIDE), pair.through.call(OPEN)
+    if beside is None or beside.entry is None or open_call is None:
         return
-    answered = pair.behind("kept")
+    (number, entry), answered = open_call, pair.at_server(BESIDE)
     if (
         answered is not None
-        and answered[0] == f"{hops.UPSTREAM}:{held[0]}"
-        and answered[1] < held[1].n
+        and answered[0] == f"{hops.UPSTREAM}:{number}"
+        and answered[1] < entry.n
     ):
         return  # the server got the call after that answer: gateway-open-calls judges this
     arrived, direct = (
-        [entry for entry, one in held.heard(PROGRESS) if _is_of_held(one.value)]
-        for held in (pair.through, pair.direct)
+        [entry for entry, one in side.heard(PROGRESS) if _is_of_open_call(one.value)]
+        for side in (pair.through, pair.direct)
     )
-    others = [one for _, one in pair.through.heard(PROGRESS) if not _is_of_held(one.value)]
+    others = [one for _, one in pair.through.heard(PROGRESS) if not _is_of_open_call(one.value)]
     if direct and others:
-        passed = any(entry.n < kept.entry for entry in arrived)
+        passed = any(entry.n < beside.entry for entry in arrived)
         actual = f"{hops.Fate.DELAYED}: progress of the call before has not arrived"
-        yield pair.seen("gateway-progress-meanwhile", "kept", passed, "progress before", actual)
+        yield pair.judge("gateway-progress-meanwhile", BESIDE, passed, "progress before", actual)
 
 
-def _is_of_held(message: Any) -> bool:
+def _is_of_open_call(message: Any) -> bool:
     """Whether it is progress of the call that stays open, by its token or its text."""
     params = object_in(message, "params")
-    return params.get("progressToken") == "token-h" or str(params.get("message")).startswith("held")
+    text = str(params.get("message"))
+    return params.get("progressToken") == PROGRESS_OPEN or text.startswith(OPEN)
 
 
 @ambient("gateway-ids-types", of="messages")
 def tells_ids_of_two_types_apart(pair: hops.Pair) -> Iterator[Seen]:
     """Requests whose ids are a number, the same digits as a text, and zero get their answers."""
-    yield from pair.answered("gateway-ids-types", "id-number", "id-text", "id-zero")
+    yield from pair.judge_answer("gateway-ids-types", "id-number", "id-text", "id-zero")
 
 
 @ambient("gateway-answers-once")
@@ -196,7 +203,7 @@ def makes_each_call_once(pair: hops.Pair) -> Iterator[Seen]:
             came[call] += 1
             passed, spot = came[call] <= made[call], (number, entry.n)
             actual = f"{hops.Fate.INVENTED}: call {came[call]} of {made[call]}"
-            yield pair.behind_at("gateway-calls-once", passed, spot, f"{made[call]}", actual)
+            yield pair.judge_line("gateway-calls-once", passed, spot, f"{made[call]}", actual)
 
     same = [step for name in SAME if (step := pair.through.steps.get(name)) and step.result]
     if len(same) == len(SAME):
@@ -205,7 +212,7 @@ def makes_each_call_once(pair: hops.Pair) -> Iterator[Seen]:
         )
         actual = f"{hops.Fate.LOST}: {len(SAME) - arrived} of {len(SAME)} equal calls"
         passed = arrived >= len(SAME)
-        yield pair.seen("gateway-calls-once", SAME[-1], passed, f"{len(SAME)}", actual)
+        yield pair.judge("gateway-calls-once", SAME[-1], passed, f"{len(SAME)}", actual)
 
 
 def _call(pair: hops.Pair, value: Any) -> str:
@@ -217,15 +224,15 @@ def _call(pair: hops.Pair, value: Any) -> str:
 @ambient("gateway-roots-changes", of="messages")
 def tells_the_server_of_changed_roots(pair: hops.Pair) -> Iterator[Seen]:
     """That the roots of the client changed reaches the server."""
-    openings = (one.value for held in pair.through.upstream for one in held.session.asked[:1])
+    openings = (one.value for server in pair.through.upstream for one in server.session.asked[:1])
     if any(value_in(o, "params", "capabilities", "roots", "listChanged") for o in openings):
         came = bool(list(pair.through.received(ROOTS)))
         actual = f"{hops.Fate.LOST}: {ROOTS}"
-        yield pair.seen("gateway-roots-changes", "opening", came, ROOTS, actual)
+        yield pair.judge("gateway-roots-changes", "opening", came, ROOTS, actual)
 
 
 @ambient("gateway-list-changes", "gateway-resource-updates", of="messages")
 def passes_changes_on(pair: hops.Pair) -> Iterator[Seen]:
     """Changes of lists and of a resource arrive."""
-    yield from pair.arrives("gateway-list-changes", "change", *CHANGED, until=LATER)
-    yield from pair.arrives("gateway-resource-updates", "change", UPDATED, until=LATER)
+    yield from pair.judge_arrival("gateway-list-changes", "change", *CHANGED, until=LATER)
+    yield from pair.judge_arrival("gateway-resource-updates", "change", UPDATED, until=LATER)

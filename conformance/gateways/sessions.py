@@ -48,15 +48,15 @@ def ends_sessions(pair: hops.Pair) -> Iterator[Seen]:
     result, answer, status = pair.through.facts["after"]
     actual = f"{answer}: {brief(result)}" if result else answer
     clause = "gateway-sessions-ended"
-    yield pair.seen(clause, "of-1", result is None, "no service after the end", actual)
+    yield pair.judge(clause, "of-1", result is None, "no service after the end", actual)
     if result is None:
         clause, passed = "gateway-sessions-404", status == NOT_FOUND
-        yield pair.seen(clause, "of-1", passed, "404 Not Found after the end", answer)
+        yield pair.judge(clause, "of-1", passed, "404 Not Found after the end", answer)
     first, second = (pair.through.call(f"of-{client}") for client in (0, 1))
     if first is not None and second is not None and first[0] != second[0]:
         spot, closed = (second[0], second[1].n), bool(pair.through.facts["closed"])
         actual = f"{hops.Fate.LOST}: the end of the session; that with the server goes on"
-        yield pair.behind_at("gateway-sessions-closed", closed, spot, "its end", actual)
+        yield pair.judge_line("gateway-sessions-closed", closed, spot, "its end", actual)
 
 
 @ambient("gateway-streams-own", of="sessions")

@@ -56,4 +56,4 @@ def answers_each_of_many_calls(pair: hops.Pair) -> Iterator[Seen]:
         wrong = pair.through.steps.get("wrong")
         name = "last" if wrong is None else "wrong"
         actual = "" if wrong is None else wrong.why or brief(wrong.value)
-        yield pair.seen("gateway-load-own", name, wrong is None, "the text of the call", actual)
+        yield pair.judge("gateway-load-own", name, wrong is None, "the text of the call", actual)

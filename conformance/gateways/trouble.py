@@ -120,16 +120,16 @@ def is_stopped(talk: ExchangeTalk) -> None:
 @ambient("gateway-open-calls", "gateway-late-answers", "gateway-late-own", of="late")
 def waits_for_late_answers(pair: hops.Pair) -> Iterator[Seen]:
     """A late answer arrives, at its own request, and holds nothing else up."""
-    for name in pair.taken("open"):
+    for name in pair.comparable("open"):
         # One that reached the server while the other was open was not held up.
         passed = _is_answered(pair, name) or _is_open_at(pair, "first", "open")
         actual = f"{hops.Fate.DELAYED}: the server gets it after the end of the first call"
-        yield pair.seen("gateway-open-calls", name, passed, "its answer meanwhile", actual)
-    yield from pair.answered("gateway-late-answers", "late", "quiet")
-    for name in pair.taken("next"):
+        yield pair.judge("gateway-open-calls", name, passed, "its answer meanwhile", actual)
+    yield from pair.judge_answer("gateway-late-answers", "late", "quiet")
+    for name in pair.comparable("next"):
         crossed = "tardy" in brief(pair.through.steps[name].value, 500)
         actual = f"{hops.Fate.CROSSED}: the late answer to a cancelled call"
-        yield pair.seen("gateway-late-own", name, not crossed, "its own answer", actual)
+        yield pair.judge("gateway-late-own", name, not crossed, "its own answer", actual)
 
 
 def _is_open_at(pair: hops.Pair, first: str, then: str) -> bool:
@@ -146,12 +146,12 @@ def follows_a_change_of_the_list(pair: hops.Pair) -> Iterator[Seen]:
     """A tool that appears during a session is listed, and can be called."""
     if is_modern(pair.revision):  # a list may be kept for a time there
         return
-    for name in pair.taken("tools-after"):
+    for name in pair.comparable("tools-after"):
         listed = hops.names(pair.through.steps[name])
         passed = pair.expected.prefix + troubled.GROWN in listed
         actual = f"{hops.Fate.LOST}: the tool {troubled.GROWN}; the list is the earlier one"
-        yield pair.seen("gateway-list-fresh", name, passed, "the new tool", actual)
-    yield from pair.answered("gateway-list-new", "grown")
+        yield pair.judge("gateway-list-fresh", name, passed, "the new tool", actual)
+    yield from pair.judge_answer("gateway-list-new", "grown")
 
 
 @ambient("gateway-garbage-outlived", "gateway-garbage-answered", of=hops.GARBAGE)
@@ -159,14 +159,14 @@ def outlives_a_wrong_server(pair: hops.Pair) -> Iterator[Seen]:
     """What is no message of the server disturbs no other call, and leaves no client waiting."""
     if pair.through.call("garbage") is None:
         return
-    yield from pair.answered("gateway-garbage-outlived", "after")
+    yield from pair.judge_answer("gateway-garbage-outlived", "after")
     if _is_answered(pair, "after"):  # so the gateway has read what the server sent before
-        yield pair.ends("gateway-garbage-answered", "garbage")
+        yield pair.judge_end("gateway-garbage-answered", "garbage")
 
 
 def _is_answered(pair: hops.Pair, name: str) -> bool:
     """Whether a call was answered as it is without the gateway."""
-    return any(seen.passed for seen in pair.answered("", name))
+    return any(seen.passed for seen in pair.judge_answer("", name))
 
 
 @ambient("gateway-text-surrogates", of=hops.GARBAGE)
@@ -174,7 +174,7 @@ def keeps_or_refuses_half_a_pair(pair: hops.Pair) -> Iterator[Seen]:
     """Half a pair of surrogates arrives, or the call that has it ends with an error."""
     if not _is_answered(pair, "after"):
         return  # it is in trouble already
-    for name in pair.taken("half-back", "half-sent"):
+    for name in pair.comparable("half-back", "half-sent"):
         step, call = pair.through.steps[name], pair.through.call(name)
         heard = object_in(call[1].value if call else None, "params", "arguments").get("text", HALF)
         refused = "error" in (step.value or {}) or step.result.get("isError") is True
@@ -183,8 +183,8 @@ def keeps_or_refuses_half_a_pair(pair: hops.Pair) -> Iterator[Seen]:
         actual = step.why or f"{hops.Fate.CHANGED}: {brief(step.value)}"
         if heard != HALF:
             actual = f"{hops.Fate.CHANGED} on its way to the server: {brief(heard)}"
-        yield pair.seen("gateway-text-surrogates", name, passed, "the text, or an error", actual)
-    yield from pair.answered("gateway-text-surrogates", "half-after")
+        yield pair.judge("gateway-text-surrogates", name, passed, "the text, or an error", actual)
+    yield from pair.judge_answer("gateway-text-surrogates", "half-after")
 
 
 @ambient("gateway-end-after", of="end")
@@ -192,7 +192,7 @@ def goes_on_after_the_end_of_its_server(pair: hops.Pair) -> Iterator[Seen]:
     """After its server ended, a gateway answers with an error, ends, or opens it again."""
     steps = pair.through.steps
     if pair.through.upstream and "again" in steps and steps["leave"].value is not None:
-        yield pair.ends("gateway-end-after", "again")
+        yield pair.judge_end("gateway-end-after", "again")
 
 
 @ambient("gateway-restart-reached", of="end")
@@ -207,7 +207,7 @@ def reaches_a_server_that_starts_again(pair: hops.Pair) -> Iterator[Seen]:
         if not (step.timed_out or _is_over(pair.transcript, step.asked)):
             said = step.why or brief(step.value)
             actual = f"{hops.Fate.LOST}: the server is back, and the answer is {said}"
-            yield pair.seen(
+            yield pair.judge(
                 "gateway-restart-reached", "again", bool(step.result), "its answer", actual
             )
 
@@ -223,7 +223,7 @@ def tells_that_a_call_was_refused(pair: hops.Pair) -> Iterator[Seen]:
         if not step.timed_out or not (served is None or served.timed_out):
             passed = not step.timed_out and (not step.result or step.result.get("isError") is True)
             actual = step.why or f"{hops.Fate.INVENTED}: {brief(step.value)}"
-            yield pair.seen("gateway-refusal-told", name, passed, f"an error for {status}", actual)
+            yield pair.judge("gateway-refusal-told", name, passed, f"an error for {status}", actual)
 
 
 @ambient("gateway-challenge", of="refused")
@@ -251,7 +251,7 @@ def keeps_sessions_apart(pair: hops.Pair) -> Iterator[Seen]:
             passed = troubled.OWN in brief(step.result.get("content"))
             said = step.why or brief(step.value)
             actual = f"{hops.Fate.CROSSED}: it lists a tool of another session: {said}"
-            yield pair.seen("gateway-session-list", name, passed, "its answer", actual)
+            yield pair.judge("gateway-session-list", name, passed, "its answer", actual)
 
 
 @ambient("gateway-leave-cancels", "gateway-leave-others", of="leave")
@@ -259,13 +259,13 @@ def cancels_the_call_of_a_client_that_left(pair: hops.Pair) -> Iterator[Seen]:
     """The call of a client that left is cancelled; the other client is served."""
     if len(pair.through.clients) <= 1:
         return
-    yield from pair.answered("gateway-leave-others", "stays")
+    yield from pair.judge_answer("gateway-leave-others", "stays")
     call = pair.through.call("left")
     if call is not None and (is_modern(pair.revision) or _is_deleted(pair)):
         cancelled = bool(pair.through.facts.get("cancelled"))
         actual = f"{hops.Fate.LOST}: the server goes on, and nobody waits"
         where = (call[0], call[1].n)
-        yield pair.behind_at(
+        yield pair.judge_line(
             "gateway-leave-cancels", cancelled, where, "a cancellation, or an end", actual
         )
 
@@ -283,4 +283,4 @@ def ends_its_server(pair: hops.Pair) -> Iterator[Seen]:
     if left is not None and pair.through.call("stop") is not None:
         actual = f"{', '.join(left)} of the server runs after the end of the gateway"
         where = (0, len(pair.through.upstream[0]))
-        yield pair.behind_at("gateway-stop-server", not left, where, "no process", actual)
+        yield pair.judge_line("gateway-stop-server", not left, where, "no process", actual)

@@ -223,7 +223,7 @@ def calls_private_what_differs(talk: Conversation) -> None:
     if other is None:
         talk.judge.unseen(clause, "there is no second user: --issuer mock or --other-token-command")
         return
-    messages = [talk.wire.build(method) for method in talk.spoken.listing]
+    messages = [talk.wire.build(method) for method in talk.spoken.list_methods]
     uris = [one["uri"] for one in talk.spoken.named("resources", "uri")[:FEW]]
     messages += [talk.wire.build("resources/read", {"uri": uri}) for uri in uris]
     compared = False

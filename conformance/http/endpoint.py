@@ -176,7 +176,7 @@ def reads_utf8(talk: Conversation) -> None:
     """An id in accented letters, CJK and emoji comes back as it was sent, in a long body too."""
     for text in ("é-ü-ß", "編集-서버", "🪨-🥇"):
         # Sent as a malformed line, so that this clause alone judges the reply.
-        answer = talk.http.post(talk.wire.build(talk.wire.everyday, id=text), malformed=True)
+        answer = talk.http.post(talk.wire.build(talk.wire.ping_method, id=text), malformed=True)
         talk.judge.expect(
             answer,
             "endpoint-utf8-input",
@@ -268,7 +268,7 @@ def answers_a_get(talk: Conversation) -> None:
     def is_over() -> bool:
         return get is None or get.status > 0 or get.ended is not None
 
-    if talk.wire.wait(is_over, talk.pace.reply) or not talk.wire.probe(required=False).answered:
+    if talk.wire.wait(is_over, talk.pace.reply) or not talk.wire.ping(required=False).answered:
         talk.judge.unseen(clause, "opens_a_stream_for_get_or_refuses_with_405 judges its status")
         return
     talk.judge(
@@ -338,7 +338,7 @@ def answers_an_incomplete_meta_with_400(talk: Conversation) -> None:
     for missing in ("clientCapabilities", "protocolVersion", "_meta", "params"):
         meta = talk.wire.meta()
         meta.pop(META + missing, None)
-        message = talk.wire.build(talk.wire.everyday, meta=meta)
+        message = talk.wire.build(talk.wire.ping_method, meta=meta)
         message.get("params", {}).pop(missing, None)
         message.pop(missing, None)
         answer = talk.http.post(message, malformed=True)

@@ -39,8 +39,8 @@ REFUSED: tuple[tuple[str, dict[str, Change]], ...] = (
 
 
 def asks(talk: Conversation, change: dict[str, Change], **more: Any) -> HttpAnswer:
-    """Send an everyday request with other headers."""
-    return talk.http.post(talk.wire.build(talk.wire.everyday), change, **more)
+    """Send a ping with other headers."""
+    return talk.http.post(talk.wire.build(talk.wire.ping_method), change, **more)
 
 
 @scenario("endpoint-accept-forms", unopened=Unopened.AFTER_NOT_ACCEPTABLE)
@@ -63,7 +63,7 @@ def takes_accept_in_each_form(talk: Conversation) -> None:
                 return
         talk.judge.unseen(clause, f"it does not serve the first request: {ordinary}")
         return
-    talk.need(talk.wire.probe(), "an ordinary request")
+    talk.need(talk.wire.ping(), "an ordinary request")
     for form, certain in ACCEPTS:
         answer = asks(talk, {"Accept": form})
         talk.judge.expect(
@@ -79,7 +79,7 @@ def takes_accept_in_each_form(talk: Conversation) -> None:
 @scenario("endpoint-content-type-forms")
 def takes_json_with_a_charset(talk: Conversation) -> None:
     """A body of application/json is read with the parameter charset, too."""
-    talk.need(talk.wire.probe(), "an ordinary request")
+    talk.need(talk.wire.ping(), "an ordinary request")
     for kind in KINDS:
         answer = asks(talk, {"Content-Type": kind})
         talk.judge.expect(
@@ -93,8 +93,8 @@ def takes_json_with_a_charset(talk: Conversation) -> None:
 @scenario("endpoint-chunked-request")
 def reads_a_chunked_body(talk: Conversation) -> None:
     """A request in chunks is served, or refused because it has no length."""
-    talk.need(talk.wire.probe(), "an ordinary request")
-    message = talk.wire.build(talk.wire.everyday)
+    talk.need(talk.wire.ping(), "an ordinary request")
+    message = talk.wire.build(talk.wire.ping_method)
     body = talk.http.body(message)
     half = len(body) // 2
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(e), e) for e in (body[:half], body[half:], b""))
@@ -112,7 +112,7 @@ def reads_a_chunked_body(talk: Conversation) -> None:
 def serves_requests_on_one_connection(talk: Conversation) -> None:
     """A request gets its own answer on a connection that had another request before."""
     clause = "endpoint-kept-connection"
-    talk.need(talk.wire.probe(), "an ordinary request")
+    talk.need(talk.wire.ping(), "an ordinary request")
     kept: HttpAnswer | None = None
     for what, change in (("that was served", {}), *REFUSED):
         first = asks(talk, {**change, "Connection": None}, keeps=True, after=kept)

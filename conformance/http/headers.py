@@ -62,7 +62,7 @@ def refuses_an_invalid_version(talk: Conversation) -> None:
     unspoken = [r for r in talk.profile.asked if r not in talk.profile.spoken]
     known = [r for r in unspoken if r not in refused or refused[r].error is not None]
     for version in (OLD, "not-a-version", FUTURE, *known):
-        answer = talk.http.post(talk.wire.build(talk.wire.everyday), {VERSION: version})
+        answer = talk.http.post(talk.wire.build(talk.wire.ping_method), {VERSION: version})
         judge_version(talk, answer, f"the version {version}")
     note = {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}
     answer = talk.http.post(note, {VERSION: FUTURE})
@@ -97,7 +97,7 @@ def serves_a_request_without_the_version(talk: Conversation) -> None:
         why = f"without a session the version is {OLDEST}, which the server does not speak"
         talk.judge.unseen("headers-version-absent", why)
         return
-    answer = talk.http.post(talk.wire.build(talk.wire.everyday), {VERSION: None})
+    answer = talk.http.post(talk.wire.build(talk.wire.ping_method), {VERSION: None})
     talk.judge.expect(
         answer,
         "headers-version-absent",
@@ -147,9 +147,9 @@ def rejects(
 )
 def compares_the_headers_with_the_body(talk: Conversation) -> None:
     """A request whose headers differ from its body is rejected with 400 and -32020."""
-    method = talk.wire.everyday
+    method = talk.wire.ping_method
     ignored = compares_the_method(talk, talk.wire.build(method))
-    for listing in dict.fromkeys(talk.spoken.listing):
+    for listing in dict.fromkeys(talk.spoken.list_methods):
         if listing != method:
             compares_the_method(talk, talk.wire.build(listing))
     if not ignored:
@@ -197,7 +197,7 @@ def refuses_a_request_without_the_version(talk: Conversation) -> None:
             clause, f"the server did not refuse {OLDEST}, so a client may omit the version"
         )
         return
-    answer = talk.http.post(talk.wire.build(talk.wire.everyday), {VERSION: None})
+    answer = talk.http.post(talk.wire.build(talk.wire.ping_method), {VERSION: None})
     judging = rejects if is_modern_only else judge_rejected
     judging(talk, clause, answer, "a request without the version")
 
@@ -208,7 +208,7 @@ def answers_an_unsupported_version_with_400(talk: Conversation) -> None:
     older = [] if talk.profile.lacks(("modern-only",), talk.revision) else [LATEST_LEGACY]
     for version in (OLD, FUTURE, *older):
         meta = talk.wire.meta(version=version)
-        request = talk.wire.build(talk.wire.everyday, meta=meta)
+        request = talk.wire.build(talk.wire.ping_method, meta=meta)
         answer = talk.http.post(request, {VERSION: version}, malformed=True)
         talk.judge.expect(
             answer,
@@ -221,9 +221,9 @@ def answers_an_unsupported_version_with_400(talk: Conversation) -> None:
 @scenario("headers-name-case")
 def accepts_header_names_in_any_case(talk: Conversation) -> None:
     """Names of headers may be in small or in capital letters."""
-    talk.need(talk.wire.probe(), "an ordinary request")
+    talk.need(talk.wire.ping(), "an ordinary request")
     for spell in (str.lower, str.upper):
-        request = talk.wire.build(talk.wire.everyday)
+        request = talk.wire.build(talk.wire.ping_method)
         body = talk.http.body(request)
         ordinary = talk.http.headers("POST", request, len(body))
         spelt = tuple((spell(name), value) for name, value in ordinary)
@@ -281,9 +281,9 @@ def compares_the_name_with_the_body(talk: Conversation) -> None:
 @scenario("headers-method-named-rejected", *REJECTED)
 def compares_the_method_of_a_call(talk: Conversation) -> None:
     """A call, a read or a prompt whose Mcp-Method differs from its body is rejected."""
-    clause, everyday = "headers-method-named-rejected", talk.wire.build(talk.wire.everyday)
+    clause, ping = "headers-method-named-rejected", talk.wire.build(talk.wire.ping_method)
     for kind, what in ((other_than, "another Mcp-Method"), (lambda _: None, "no Mcp-Method")):
-        if served(talk.http.post(everyday, {"Mcp-Method": kind(everyday["method"])})):
+        if served(talk.http.post(ping, {"Mcp-Method": kind(ping["method"])})):
             continue  # the rules above have counted it
         for example in named_examples(talk):
             request = talk.wire.build(example.method, example.params)

@@ -132,7 +132,7 @@ def refuses_a_request_without_the_id_with_400(talk: Conversation) -> None:
 
 def places(talk: Conversation, session: str | None) -> Iterator[tuple[str, HttpAnswer]]:
     """Send each kind of request with a session id, None for none; yield what it is."""
-    yield "a ping", talk.http.post(talk.wire.build(talk.wire.everyday), {SESSION: session})
+    yield "a ping", talk.http.post(talk.wire.build(talk.wire.ping_method), {SESSION: session})
     for what, message in UNANSWERED.items():
         yield what, talk.http.post(message, {SESSION: session})
     for send in (talk.http.get, talk.http.delete):
@@ -165,7 +165,7 @@ def serves_no_session_after_a_404(talk: Conversation) -> None:
         return
     gone: HttpAnswer | None = None
     for _ in range(TURNS):
-        answer = talk.http.post(talk.wire.build(talk.wire.everyday), {SESSION: session})
+        answer = talk.http.post(talk.wire.build(talk.wire.ping_method), {SESSION: session})
         if gone is not None and answer.reply.result is not None:
             talk.judge.expect(
                 answer,
@@ -217,7 +217,7 @@ def answers_404_after_a_restart(talk: Conversation) -> None:
     talk.server.replace()
     if talk.wire.open().result is None:
         return leave("the server does not start again on its port")
-    answer = talk.http.post(talk.wire.build(talk.wire.everyday), {SESSION: session})
+    answer = talk.http.post(talk.wire.build(talk.wire.ping_method), {SESSION: session})
     if answer.reply.result is not None:
         return leave("the server keeps its sessions when it is restarted, or needs no id")
     return judge_ended(talk, session, "a session that the server lost by a restart")
@@ -250,10 +250,10 @@ def serves_a_client_whatever_others_do(talk: Conversation) -> None:
 
     def pings(when: str) -> bool:
         ended = {NOT_FOUND: "a server may end a session at any time"}
-        answer = talk.http.post(talk.wire.build(talk.wire.everyday))
+        answer = talk.http.post(talk.wire.build(talk.wire.ping_method))
         return served(f"a result for a ping of the first client {when}", answer, ended)
 
-    alone = talk.http.post(talk.wire.build(talk.wire.everyday))
+    alone = talk.http.post(talk.wire.build(talk.wire.ping_method))
     if alone.refused:
         talk.judge.unseen(clause, f"it serves no ping of a client that is alone: {alone}")
         return
@@ -296,7 +296,7 @@ def issues_no_session_id(record: Record) -> Iterator[Seen]:
 def ignores_a_session_id(talk: Conversation) -> None:
     """A session id on a request is ignored."""
     unknown = "touchstone-no-such-session"
-    for method in (talk.wire.everyday, *talk.spoken.listing):
+    for method in (talk.wire.ping_method, *talk.spoken.list_methods):
         answer = talk.http.post(talk.wire.build(method), {SESSION: unknown})
         repeated = answer.header(SESSION) == unknown
         talk.judge(
@@ -311,7 +311,7 @@ def ignores_a_session_id(talk: Conversation) -> None:
 @scenario("sessions-last-event-id-ignored")
 def ignores_the_id_of_an_event(talk: Conversation) -> None:
     """A Last-Event-ID on a request is ignored."""
-    for method in (talk.wire.everyday, *talk.spoken.listing):
+    for method in (talk.wire.ping_method, *talk.spoken.list_methods):
         answer = talk.http.post(talk.wire.build(method), {"Last-Event-ID": "1-1"})
         talk.judge.expect(
             answer,

@@ -190,7 +190,7 @@ def ends_the_stream_after_the_response(talk: Conversation) -> None:
         return
     closed = answer.wait_closed(GRACE)
     if not closed:  # a server that has answered since had time to end the stream
-        talk.need(talk.wire.probe(), "an answer while the stream is open")
+        talk.need(talk.wire.ping(), "an answer while the stream is open")
         closed = answer.wait_closed(GRACE)
     talk.judge(
         "streams-end-after-response",
@@ -448,7 +448,7 @@ def sends_each_request_on_one_stream(talk: Conversation) -> None:
 
 def streamed(talk: Conversation, *, ids: bool = False) -> HttpAnswer:
     """Send a request whose answer is a stream, if there is one; ``ids`` wants ids of events."""
-    answer = talk.http.post(talk.wire.build(talk.wire.everyday))
+    answer = talk.http.post(talk.wire.build(talk.wire.ping_method))
     if _ids(answer) if ids else answer.exchange.streams:
         return answer
     return reporting(talk) or answer
@@ -485,7 +485,7 @@ def _delay(stream: HttpAnswer) -> float:
 
 
 def resumed(talk: Conversation, last: str, session: str | None = None) -> HttpAnswer | None:
-    """Resume a stream behind an event; return the stream, None if the server refuses."""
+    """Resume a stream after an event; return the stream, None if the server refuses."""
     own = {} if session is None else {SESSION: session}
     stream = talk.http.get({LAST_EVENT: last, **own})
     return stream if stream.status in SUCCESS and stream.exchange.streams else None
@@ -520,7 +520,7 @@ def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
 
 
 def _judge_the_resumed_event(talk: Conversation, answer: HttpAnswer) -> None:
-    """Resume a stream behind its first message, and judge whether that message comes again."""
+    """Resume a stream after its first message, and judge whether that message comes again."""
     clause = "streams-replay-after"
     entries = answer.entries
     ids = [one.origin.event.id for one in entries if one.origin and one.origin.event]
@@ -537,7 +537,7 @@ def _judge_the_resumed_event(talk: Conversation, answer: HttpAnswer) -> None:
     talk.judge(
         clause,
         not again,
-        expected="the messages behind the event that Last-Event-ID names",
+        expected="the messages after the event that Last-Event-ID names",
         actual="the message of that event again",
         at=again[0] if again else stream.line,
         also=(answer.line, stream.line),
@@ -556,10 +556,10 @@ def repeats_no_answers_on_the_stream_of_a_get(talk: Conversation) -> None:
         talk.judge.unseen(clause, "the server opens no second session")
         return
     listening = talk.http.get({SESSION: session})
-    everyday = talk.wire.build(talk.wire.everyday)
-    answer = reporting(talk, session) or talk.http.post(everyday, {SESSION: session})
+    ping = talk.wire.build(talk.wire.ping_method)
+    answer = reporting(talk, session) or talk.http.post(ping, {SESSION: session})
     listening.close()
-    talk.http.post(everyday, {SESSION: session})  # by now it has seen that the stream is closed
+    talk.http.post(ping, {SESSION: session})  # by now it has seen that the stream is closed
     fresh = talk.http.get({SESSION: session})
     talk.wire.quiet()
     fresh.close()
@@ -664,9 +664,7 @@ def goes_on_after_a_disconnection(talk: Conversation) -> None:
         is_last = talk.wire.transcript.clock() > over
         stream = resumed(talk, [*_ids(answer), *_ids(stream)][-1]) or stream
     if not decided():
-        talk.wire.probe(
-            required=False
-        )  # A busy server writes its late messages before this answer.
+        talk.wire.ping(required=False)  # A busy server writes its late messages before this answer.
         talk.wire.wait(decided, talk.pace.settle)
     if not decided():
         talk.judge.unseen(clause, "the resumed stream is open and has no response yet")

@@ -76,7 +76,7 @@ def answers_alike_under_any_id(talk: Conversation) -> None:
     """A request gets the same answer under any id."""
 
     def build(own: Any) -> Sequence[Say]:
-        message = talk.wire.build(talk.wire.everyday, id=own)
+        message = talk.wire.build(talk.wire.ping_method, id=own)
         kept = isinstance(own, str) or abs(own) <= SAFE
         return [Say(message, owed=kept, awaited=kept, malformed=not kept)]
 
@@ -94,7 +94,7 @@ def reads_json_in_any_spelling(talk: Conversation) -> None:
 
     def build(spelling: drawn.Spelling) -> Sequence[Say]:
         meta = {**(talk.wire.meta() if talk.modern else {}), **NOTE}
-        message = talk.wire.build(talk.wire.everyday, meta=meta)
+        message = talk.wire.build(talk.wire.ping_method, meta=meta)
         return [Say(message, raw=spelling.write(message))]
 
     def check(_spelling: Any, heard: Heard, twin: Heard) -> Iterator[BrokenClause]:
@@ -111,7 +111,7 @@ def ignores_undefined_members(talk: Conversation) -> None:
     """A request gets the same answer with one additional member."""
 
     def build(extra: drawn.Extra | None) -> Sequence[Say]:
-        message = talk.wire.build(talk.wire.everyday)
+        message = talk.wire.build(talk.wire.ping_method)
         beside = extra is not None and extra.place == "message"
         return [Say(_added(message, extra), owed=not beside, awaited=not beside, malformed=beside)]
 

@@ -122,7 +122,7 @@ def _plain(number: int, example: Example) -> Iterator[drawn.Edit]:
 @scenario(GRACEFUL, drawn=True)
 def answers_any_cursor(talk: Conversation) -> None:
     """A list request with any text as cursor is answered, and the list works afterwards."""
-    methods = [method for method, _ in LISTS.values() if method in talk.spoken.listing]
+    methods = [method for method, _ in LISTS.values() if method in talk.spoken.list_methods]
     issued = list(talk.spoken.cursors.values())
     for method in methods[:FEW]:
 

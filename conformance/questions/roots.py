@@ -97,9 +97,9 @@ def _offer(talk: Conversation, policy: answer.Policy) -> bool | None:
 
 def _judge_served(talk: Conversation, clause: str, ended: bool, after: str) -> bool:
     """Judge that the server still answers a cheap request, a list and a call."""
-    served: list[Request] = [Request(method) for method in talk.spoken.listing[:1]]
+    served: list[Request] = [Request(method) for method in talk.spoken.list_methods[:1]]
     served += [talk.examples.here(call) for call in talk.examples("callable-tool")[:1]]
-    reply = talk.wire.probe(required=False)
+    reply = talk.wire.ping(required=False)
     for exchange in served:
         if reply.answered:
             reply = talk.run(exchange, required=False)
@@ -168,8 +168,8 @@ def handles_changed_roots(talk: Conversation) -> None:
     line = talk.wire.notify(CHANGED)
     talk.wire.wait(lambda: _asked(talk, line), talk.pace.reply if before else 0.0)
     talk.wire.quiet()
-    reply = talk.wire.probe(required=False)
-    for method in talk.spoken.listing[:1]:
+    reply = talk.wire.ping(required=False)
+    for method in talk.spoken.list_methods[:1]:
         if reply.answered:
             reply = talk.wire.request(method, required=False)
     alive = talk.judge.expect_answer(reply, clause, f"answers to requests after {CHANGED}")

@@ -118,7 +118,7 @@ def _answers() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _judge_end(talk: Conversation, clause: str, provoked: Provoked, after: str) -> bool:
     """Judge that the outer request has ended, and that the server still runs."""
-    alive = provoked.reply if provoked.reply.answered else talk.wire.probe(required=False)
+    alive = provoked.reply if provoked.reply.answered else talk.wire.ping(required=False)
     return talk.judge(
         clause,
         provoked.reply.answered and not talk.wire.gone,

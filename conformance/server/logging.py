@@ -261,7 +261,7 @@ def keeps_log_messages_off_subscriptions(talk: Conversation) -> None:
 @scenario("logging-request-level-accepted", "logging-invalid-request-level-error")
 def accepts_a_level_per_request(talk: Conversation) -> None:
     """A request is served at each of the eight levels; another level gets error -32602."""
-    method = next(iter(talk.spoken.listing), "server/discover")
+    method = next(iter(talk.spoken.list_methods), "server/discover")
     talk.need(talk.wire.request(method), f"{method}, answered before")
     for level in LEVELS:
         reply = talk.wire.request(method, meta=talk.wire.meta(**{LEVEL: level}))

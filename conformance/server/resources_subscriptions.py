@@ -13,10 +13,10 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     edit,
+    find_file_resource,
     list_in,
     listings,
     scenario,
-    served,
     value_in,
 )
 
@@ -96,7 +96,7 @@ def notifies_a_session_of_changes(talk: Conversation) -> None:
         )
         return
     listed = listings.keys(talk, "resources")
-    found = served(talk, listed or [])
+    found = find_file_resource(talk, listed or [])
     if found is None:
         talk.judge.unseen((changed, sent, quiet), "no listed resource is a file of the root")
         return

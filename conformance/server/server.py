@@ -44,15 +44,15 @@ DATE = re.compile(
 def implements_the_methods_it_declares(talk: Conversation) -> None:
     """The methods of a declared capability do not get error -32601."""
     clause = "server-declared-feature-methods-implemented"
-    for exchange in _uses(talk):
-        reply = talk.run(exchange, required=False)
+    for request in _uses(talk):
+        reply = talk.run(request, required=False)
         if not reply.answered or reply.code == INTERNAL_ERROR:
             continue
         talk.judge.expect(
             reply,
             clause,
             reply.code != UNKNOWN_METHOD,
-            f"a working {exchange.method}, because its capability is declared",
+            f"a working {request.method}, because its capability is declared",
         )
     why = "no method of a declared capability was served, or refused for its arguments"
     talk.judge.otherwise_unseen(clause, why)

@@ -68,7 +68,7 @@ TRACE = re.compile(
 
 @scenario("tools-call-answered")
 def answers_each_call(talk: Conversation) -> None:
-    """A call is answered if later requests are answered, and so is the same call again."""
+    """If the server answers later requests, it answers the call too, also when it is repeated."""
     clause = "tools-call-answered"
     quiet = talk.examples("unanswered-call")[:2]
     for example in quiet or talk.examples("callable-tool")[:1]:
@@ -83,11 +83,11 @@ def answers_each_call(talk: Conversation) -> None:
 
 
 def _judge_answer(talk: Conversation, clause: str, example: Example, call: Pending) -> None:
-    """Judge that a call is answered, if requests behind it are and nothing else comes instead."""
+    """Judge that a call is answered, if requests after it are and nothing else comes instead."""
     alive = 0
     for _ in range(PROBES):
         if not call.reply(talk.pace.reply).answered:
-            alive += talk.wire.probe(required=False).answered
+            alive += talk.wire.ping(required=False).answered
     busy = call.progress() or any(
         message.role is Role.REQUEST
         for entry in talk.since(call.line)

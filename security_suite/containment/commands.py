@@ -102,7 +102,6 @@ def keeps_programs_in_the_folder(session: AttackSession) -> None:
             threat,
             f"{whose(first.leaks[0])} came back: {shown(first.call)}",
             expected=PRIVATE,
-            passed="",
             at=first.reply,
             mild=Breach.NOTE,
             because=NO_FOLDER,
@@ -166,11 +165,11 @@ def _asked(session: AttackSession, call: Call) -> Reply:
 
 def _plain_reads(session: AttackSession, tool: _CommandTool) -> list[_PlainRead]:
     """Read a file outside, or names, by an absolute path and by a climb."""
-    field, names = session.tree, tool.names()
+    tree, names = session.tree, tool.names()
     begin, end = names.get("reader", names.get("lister")), f"/{CANARY}" * ("reader" in names)
     found = []
-    for folder in (field.outside, f"../{field.outside.name}") if begin else ():
-        call = tool.call(f"{begin} {folder}{end}", str(field.root))
+    for folder in (tree.outside, f"../{tree.outside.name}") if begin else ():
+        call = tool.call(f"{begin} {folder}{end}", str(tree.root))
         reply = _asked(session, call)
         found.append(_PlainRead(call, reply, session.canaries.found(reply, SECRET)))
     return found

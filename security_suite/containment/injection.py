@@ -200,17 +200,17 @@ class _Looker:
 
     def __init__(self, session: AttackSession) -> None:
         self._session = session
-        self._field = session.tree
+        self._tree = session.tree
         self._known = {path.name for path in session.tree.root.iterdir()}
 
     def look(self, shot: AttackCall, _reply: Reply) -> str:
         """Return in words which file was made outside, or whose bytes came into the root."""
         effect = ""
         for name in MARKER.findall(shot.text):
-            if (self._field.outside / name).exists():
-                effect = f"{self._field.outside.name}/{name} was made"
-        new = [path for path in self._field.root.iterdir() if path.name not in self._known]
-        for where, canary in self._field.laundered(SECRET) if new else ():
+            if (self._tree.outside / name).exists():
+                effect = f"{self._tree.outside.name}/{name} was made"
+        new = [path for path in self._tree.root.iterdir() if path.name not in self._known]
+        for where, canary in self._tree.laundered(SECRET) if new else ():
             effect = effect or f"{whose(canary)} are in {where} now"
         for path in new:
             path.remove()
@@ -233,10 +233,10 @@ class _Looker:
         reply = self._session.wire.request(*call, required=False)
         if not reply.answered:
             self._session.renew()
-        seen = self._field.canaries.found_in_message(reply.value or {}, SECRET)
-        damage = self._field.damage()
+        seen = self._tree.canaries.found_in_message(reply.value or {}, SECRET)
+        damage = self._tree.damage()
         had = bool(self.look(shot, reply) or seen or damage)
-        self._field.restore(damage)
+        self._tree.restore(damage)
         return had
 
 

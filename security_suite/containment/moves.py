@@ -80,19 +80,19 @@ def _one(
     session: AttackSession, row: Payload, undo: Binding, edit: Binding, where: str
 ) -> AttackCall | None:
     """Prepare one call; return None if the edit has no effect or the tool cannot undo it."""
-    field = session.tree
+    tree = session.tree
     if undo.tool != edit.tool and not _undoes(session, undo, edit):
         return None
     done = _edited(session, edit)
     if done is None:
         return None
     path, call = done
-    there = field.outside / CANARY if where == "file" else field.outside
+    there = tree.outside / CANARY if where == "file" else tree.outside
     place = path if where == "file" else path.parent
     place.remove()
     place.symlink_to(there)
-    name = path.relative_to(field.root).as_posix()
-    root = str(field.root)
+    name = path.relative_to(tree.root).as_posix()
+    root = str(tree.root)
     file, gone, leads = (shlex.quote(str(one)) for one in (path, place, there))
     made = f"mkdir -p {shlex.quote(str(path.parent))}; printf 'one line 1\\n' > {file}"
     script = (made, call, f"rm -r {gone}; ln -s {leads} {gone}")

@@ -98,18 +98,18 @@ def _raced(
 
 def _laid(session: AttackSession, swap: dict[str, str]) -> tuple[SafePath, SafePath]:
     """Make the exchanged names: a folder or file inside, and a link to a folder or file outside."""
-    field = session.tree
-    top = field.root / "race"
+    tree = session.tree
+    top = tree.root / "race"
     top.remove()
     top.mkdir()
-    decoy = field.canaries.plant(f"{field.root.name}/race/kept", Area.INSIDE).content
+    decoy = tree.canaries.plant(f"{tree.root.name}/race/kept", Area.INSIDE).content
     (top / "kept").write_text(decoy)
-    one, other = field.root / swap["a"], field.root / swap["b"]
+    one, other = tree.root / swap["a"], tree.root / swap["b"]
     if swap["b"] == "race/l":
         one.mkdir()
         (one / CANARY).write_text(decoy)
-        other.symlink_to(field.outside)
+        other.symlink_to(tree.outside)
     else:
         one.write_text(decoy)
-        other.symlink_to(field.outside / CANARY)
+        other.symlink_to(tree.outside / CANARY)
     return one, other

@@ -128,22 +128,22 @@ class _Tool:
 def _open_all(session: AttackSession, threat: str, group: str) -> None:
     """Call each tool on each repository of a class of payloads."""
     session.begin()
-    field = session.tree
-    field.commit_all()
+    tree = session.tree
+    tree.commit_all()
     tools = _opening(session)
     if not tools:
         session.judge.unseen(threat, UNOPENED)
         return
-    names = {**field.names, "outside_head": git_repo.newest(field.outside)}
+    names = {**tree.names, "outside_head": git_repo.newest(tree.outside)}
 
     def shots() -> Iterator[AttackCall]:
         for number, row in enumerate(session.payloads(group, via="repository")):
-            repository = field.root / f"repo{number}"
+            repository = tree.root / f"repo{number}"
             _plant(session, repository, _filled(json.loads(row.text), names))
-            before = (recreated(repository, field.path),)
+            before = (recreated(repository, tree.path),)
             for tool, turn in tools.items():
                 binding = Binding(Operation.CALL, tool.name, styles=(tool.style,))
-                call = tool.call(repository, field.root, turn)
+                call = tool.call(repository, tree.root, turn)
                 yield AttackCall(row, repository.name, binding, call, True, before)
             repository.remove()
 
@@ -155,14 +155,14 @@ def _opening(session: AttackSession) -> dict[_Tool, int]:
 
     Empty if none of them showed the name in the commit of a plain repository.
     """
-    field = session.tree
-    plain = field.root / PLAIN
+    tree = session.tree
+    plain = tree.root / PLAIN
     _plant(session, plain, {})
     for style in Style:
         found, shows = {}, False
         for tool in _tools(session, style):
             for turn in range(CANDIDATES):
-                call = tool.call(plain, field.root, turn)
+                call = tool.call(plain, tree.root, turn)
                 reply = session.wire.request(*call, required=False)
                 if not reply.answered:
                     session.renew()

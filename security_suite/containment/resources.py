@@ -100,7 +100,7 @@ def nothing(session: AttackSession, threat: str, *groups: str) -> None:
         threat,
         f"{found[0]} was fetched: {shown(found[1].call)}" if found else "",
         expected=EXPECTED,
-        passed=f"{len(sent)} calls that name a place where we listen",
+        if_passed=f"{len(sent)} calls that name a place where we listen",
         at=found[2] if found else None,
     )
 
@@ -198,7 +198,7 @@ class Uris:
 
     def __init__(self, session: AttackSession) -> None:
         self._session = session
-        self._field = session.tree
+        self._tree = session.tree
 
     def name_files(self, threat: str, *groups: str) -> None:
         """Read ``file:`` URIs of every form, whatever the resources of the server are called."""
@@ -223,14 +223,14 @@ class Uris:
         return [b for b in self._session.bindings.of(Operation.READ) if b.uri]
 
     def _verbatim(self, rows: Iterable[Payload]) -> Iterator[AttackCall]:
-        for row, text in self._field.each(rows):
-            live = reachability.aim(row, text, self._field) is not None
+        for row, text in self._tree.each(rows):
+            live = reachability.aim(row, text, self._tree) is not None
             for binding in self._resources()[:1]:
                 yield AttackCall(row, text, binding, ("resources/read", {"uri": text}), live)
 
     def _filled(self, rows: Iterable[Payload]) -> Iterator[AttackCall]:
-        for row, text in self._field.each(rows):
-            if reachability.aim(row, text, self._field) is None:
+        for row, text in self._tree.each(rows):
+            if reachability.aim(row, text, self._tree) is None:
                 continue
             for binding in self._resources():
                 if text.startswith(FILE):
@@ -238,7 +238,7 @@ class Uris:
                         row, text, binding, ("resources/read", {"uri": text}), live=True
                     )
                     continue
-                spelled = binding.spelled(text, str(self._field.root))
+                spelled = binding.spelled(text, str(self._tree.root))
                 for uri in dict.fromkeys(binding.uri + write(spelled) for write in WRITTEN):
                     yield AttackCall(
                         row, text, binding, ("resources/read", {"uri": uri}), live=True

@@ -44,12 +44,12 @@ NAMES: Final = ("a.txt", "b.txt", "d/a.txt", "d/b.txt")
 LINK: Final = "link"
 
 ROW: Final = Payload(
-    "walk",
-    "",
-    "session",
-    "any",
-    "deny",
-    ("posix",),
+    id="walk",
+    text="",
+    via="session",
+    operation="any",
+    expect="deny",
+    live=("posix",),
     note="a sequence of calls, as short as it gets",
 )
 
@@ -89,19 +89,19 @@ def wander(session: AttackSession, threat: str) -> None:
         threat,
         "",
         expected="no sequence of calls reaches a file that no single call may reach",
-        passed=f"{count} walks of {calls} steps",
+        if_passed=f"{count} walks, {calls} steps in all",
     )
 
 
 class _Walker:
     def __init__(self, session: AttackSession, readers: Sequence[Binding]) -> None:
         self._session = session
-        self._field = session.tree
+        self._tree = session.tree
         wanted = {Operation.CREATE, Operation.WRITE, Operation.EDIT, Operation.UNDO}
         wanted |= {Operation.DELETE, *CARRYING}
         changing = [b for b in session.bindings.found if b.operation in wanted]
         self._number = 0
-        self._folder = self._field.root
+        self._folder = self._tree.root
         self._tools = [b for b in [*readers, *changing] if not self._is_led(b)]
 
     def _is_led(self, binding: Binding) -> bool:
@@ -131,7 +131,7 @@ class _Walker:
         self._begin()
         for step in steps:
             reply_canaries = self._take(step)
-            bad = reply_canaries or self._field.damage() or self._field.laundered(SECRET)
+            bad = reply_canaries or self._tree.damage() or self._tree.laundered(SECRET)
             if bad:
                 self._end()
                 return True
@@ -155,7 +155,7 @@ class _Walker:
         self._begin()
         before: list[Call | str] = [f"mkdir -p {self._folder}/d"]
         before.append(f"for n in {' '.join(NAMES)}; do echo line 1 > {self._folder}/$n; done")
-        before.append(f"ln -s {self._field.outside / CANARY} {self._folder}/{LINK}")
+        before.append(f"ln -s {self._tree.outside / CANARY} {self._folder}/{LINK}")
         *earlier, final = steps
         for step in earlier:
             before.append(self._told(step))
@@ -173,24 +173,24 @@ class _Walker:
 
     def _begin(self) -> None:
         self._number += 1
-        self._folder = self._field.root / f"walk{self._number}"
+        self._folder = self._tree.root / f"walk{self._number}"
         (self._folder / "d").mkdir(parents=True)
         for suffix in ("", *self._session.bindings.suffixes()):
             for name in NAMES:
                 path = self._folder / _named(name, suffix)
-                path.write_bytes(self._field.documents.holding(path, "line 1\n"))
+                path.write_bytes(self._tree.documents.holding(path, "line 1\n"))
             link = self._folder / _named(LINK, suffix)
-            link.symlink_to(self._field.outside / _named(CANARY, suffix))
+            link.symlink_to(self._tree.outside / _named(CANARY, suffix))
 
     def _end(self) -> None:
         self._folder.remove()
-        self._field.restore()
+        self._tree.restore()
 
     def _where(self, name: str) -> str:
         return f"{self._folder.name}/{name}"
 
     def _call(self, step: WalkStep, binding: Binding) -> Call:
-        root = str(self._field.root)
+        root = str(self._tree.root)
         path = self._folder / _named(step.name, binding.naming.suffix)
         held = path.read_bytes() if path.is_file() and not path.is_symlink() else b"line 1\n"
         suffix = binding.naming.suffix
@@ -205,18 +205,18 @@ class _Walker:
                 path = self._folder / _named(step.name, suffix)
                 path.remove()
                 path.parent.mkdir(exist_ok=True)
-                path.symlink_to(self._field.outside / _named(CANARY, suffix))
+                path.symlink_to(self._tree.outside / _named(CANARY, suffix))
             return []
         call = self._call(step, step.binding)
         reply = self._session.wire.request(*call, required=False)
         if not reply.answered:
             self._session.renew()
-        return self._field.canaries.found_in_message(reply.value or {}, {Area.OUTSIDE})
+        return self._tree.canaries.found_in_message(reply.value or {}, {Area.OUTSIDE})
 
     def _told(self, step: WalkStep) -> Call | str:
         if step.binding is not None:
             return self._call(step, step.binding)
-        return f"ln -sfn {self._field.outside / CANARY} {self._folder / step.name}"
+        return f"ln -sfn {self._tree.outside / CANARY} {self._folder / step.name}"
 
 
 def _named(name: str, suffix: str) -> str:

@@ -78,9 +78,7 @@ def starve(session: AttackSession, threat: str, name: str, count: int) -> None:
                 "blocking reads one after the other, or with a pool that they fill"
             )
             script = starved(session.scene, binding, names)
-            session.judge.conclude(
-                threat, found, expected=expected, passed="", at=reply, script=script
-            )
+            session.judge.conclude(threat, found, expected=expected, at=reply, script=script)
             hear_late_answers(session.judge)
             session.tree.release_pipes(names)
             return
@@ -90,12 +88,10 @@ def starve(session: AttackSession, threat: str, name: str, count: int) -> None:
                 "the pipe; then what we wrote came back"
             )
             script = waited(session.scene, binding, reads[waiting.asked])
-            session.judge.conclude(
-                threat, found, expected="an answer", passed="", at=waiting, script=script
-            )
+            session.judge.conclude(threat, found, expected="an answer", at=waiting, script=script)
             session.tree.release_pipes(names)
             return
-    session.judge.conclude(threat, "", expected=expected, passed=passed)
+    session.judge.conclude(threat, "", expected=expected, if_passed=passed)
 
 
 def _waiting(session: AttackSession, reads: Mapping[int, str], limit: float) -> Reply | None:

@@ -132,48 +132,50 @@ def _fire(
     facts: FileFacts | None = None,
 ) -> None:
     """Send the payloads to the tools, and look for the size and the time in the answers."""
-    field = session.tree
-    root = str(field.root)
-    pattern = "" if facts is None else facts.pattern
-    after = [found_if(f"""grep -Eq '{pattern}' "$D.said\"""", "size or time came back")]
+    tree = session.tree
+    root = str(tree.root)
+    after: tuple[str, ...] = ()
+    if facts is not None:
+        grep = f"""grep -Eq '{facts.pattern}' "$D.said\""""
+        after = (found_if(grep, "size or time came back"),)
 
     attacked = {one.tool for one in session.bindings.of(Operation.READ, Operation.LIST)}
     shots = []
     for row in session.payloads(group):
-        text = fill(row.text, {**field.names, "dated": DATED})
+        text = fill(row.text, {**tree.names, "dated": DATED})
         for tool in tools:
             if facts is not None and text != LINKS and tool.name in attacked:
                 continue  # the same path is a finding of traversal or links
             binding = Binding(Operation.CALL, tool.name, styles=(tool.style,))
             call = tool.call(text, root)
-            shots.append(AttackCall(row, text, binding, call, True, after=(*after * bool(facts),)))
+            shots.append(AttackCall(row, text, binding, call, live=True, after=after))
     if not shots:
         session.judge.unseen(threat, ELSEWHERE)
         return
 
     def look(_shot: AttackCall, reply: Reply) -> str:
         known = facts.shown_in(json.dumps(reply.value)) if facts is not None else ""
-        return f"the {known} of {field.outside.name}/{DATED} came back" if known else ""
+        return f"the {known} of {tree.outside.name}/{DATED} came back" if known else ""
 
     attack_calls(session, threat, shots, oracle=look, expected=EXPECTED, budget=TimeBudget(PURSE))
 
 
 def _plant(session: AttackSession) -> FileFacts:
     """Make the file and the link outside; return the size and the time of the file."""
-    field, facts = session.tree, unique(2)
-    dated, step = field.outside / DATED, field.outside / STEP
+    tree, facts = session.tree, unique(2)
+    dated, step = tree.outside / DATED, tree.outside / STEP
     name = next(
         one.token
-        for one in field.canaries.planted
-        if one.is_name and one.area is Area.OUTSIDE and one.where.startswith(field.outside.name)
+        for one in tree.canaries.planted
+        if one.is_name and one.area is Area.OUTSIDE and one.where.startswith(tree.outside.name)
     )
-    field.made += [
+    tree.made += [
         f'truncate -s {facts.size} "{dated}"; TZ=UTC touch -t {facts.stamp} "{dated}"',
-        f'ln -s "{field.outside}/{name}" "{step}"',
+        f'ln -s "{tree.outside}/{name}" "{step}"',
     ]
     dated.write_bytes(bytes(facts.size), facts.time)
-    step.symlink_to(field.outside / name)
-    field.accept_outside()
+    step.symlink_to(tree.outside / name)
+    tree.accept_outside()
     return facts
 
 
@@ -182,16 +184,16 @@ def _describing(session: AttackSession) -> list[_PathTool]:
 
     Each file has a size and a time of its own, so a number that occurs by chance is no match.
     """
-    field = session.tree
+    tree = session.tree
     names = ("plain0.txt", "plain1.txt")
-    folder = field.root / "described"
+    folder = tree.root / "described"
     folder.mkdir()
     files = {f"described/{name}": unique(number) for number, name in enumerate(names)}
     for path, facts in files.items():
-        (field.root / path).write_bytes(bytes(facts.size), facts.time)
+        (tree.root / path).write_bytes(bytes(facts.size), facts.time)
 
     def shows(tool: _PathTool, path: str, facts: FileFacts) -> bool:
-        reply = session.wire.request(*tool.call(path, str(field.root)), required=False)
+        reply = session.wire.request(*tool.call(path, str(tree.root)), required=False)
         if not reply.answered:
             session.renew()
         return bool(reply.answered and facts.shown_in(json.dumps(reply.value)))

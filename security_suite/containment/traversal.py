@@ -162,7 +162,7 @@ def nothing_outside(session: AttackSession, threat: str, *groups: str) -> None:
         threat,
         f"{messages[0]}; {len(found)} of {fired} calls" if messages else "",
         expected=EXPECTED,
-        passed=f"{fired} calls that ask for what lies outside",
+        if_passed=f"{fired} calls that ask for what lies outside",
         at=found[0][2] if found else None,
     )
 

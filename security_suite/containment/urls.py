@@ -333,7 +333,7 @@ def _conclude(
         threat,
         found,
         expected=EXPECTED,
-        passed=f"{len(shots)} calls"
+        if_passed=f"{len(shots)} calls"
         + ("" if network.resolves else "; no name could be resolved in the sandbox"),
         at=hits[0][1].reply if hits else None,
         mild=mild,

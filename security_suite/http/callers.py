@@ -111,7 +111,7 @@ def _guess(session: AttackSession, caller: HttpCaller) -> None:
         threat,
         found,
         expected="session ids that nobody can compute",
-        passed=f"{len(ids) + 1} session ids were not computed",
+        if_passed=f"{len(ids) + 1} session ids were not computed",
         at=at or None,
     )
 
@@ -151,7 +151,7 @@ def _make_up(session: AttackSession, caller: HttpCaller) -> None:
         "callers-made-up",
         found,
         expected="no result in a session that does not exist",
-        passed="made-up session ids got no result",
+        if_passed="made-up session ids got no result",
         at=at or None,
     )
 
@@ -193,7 +193,6 @@ def _cross(
                         "callers-crossed",
                         f"{_kind(one)} to {twins[1 - index][0]} of another caller came",
                         expected="each caller gets the answer to its own request",
-                        passed="",
                         at=entry.n,
                         also=(answer.line,),
                     )
@@ -209,7 +208,7 @@ def _cross(
         "callers-crossed",
         "",
         expected="each caller gets the answer to its own request",
-        passed=f"{kept} pairs of requests with the same id were kept apart",
+        if_passed=f"{kept} pairs of requests with the same id were kept apart",
     )
 
 
@@ -303,14 +302,14 @@ def _replay(session: AttackSession, caller: HttpCaller, other: str) -> None:
         "callers-replayed",
         found,
         expected="no message of another session",
-        passed=f"{len(first)} event ids of another session got none of its messages",
+        if_passed=f"{len(first)} event ids of another session got none of its messages",
         at=at or None,
         also=(asked,) if asked else (),
     )
 
 
 def _owner_gets(session: AttackSession, known: str, mine: set[str]) -> bool:
-    """Return whether the session of an event gets the messages behind it again."""
+    """Return whether the session of an event gets the messages after it again."""
     again = session.http.get({"Last-Event-ID": known})
     again.wait_closed(1.0)
     got = any(isinstance(one, dict) and one.get("id") in mine for one in again.messages)
@@ -347,7 +346,7 @@ def lists_tasks_to_their_owner_only(session: AttackSession) -> None:
         threat,
         f"the list of a stranger has the task {task.id} of another session" if at else "",
         expected="no task of another caller",
-        passed="the list of a stranger does not have the task of another session",
+        if_passed="the list of a stranger does not have the task of another session",
         at=at,
         also=(task.request.line,),
     )
@@ -420,7 +419,7 @@ def notifies_subscribers_only(session: AttackSession) -> None:
                 if heard
                 else "",
                 expected="no update without a subscription",
-                passed="the subscriber got an update, and a stranger did not",
+                if_passed="the subscriber got an update, and a stranger did not",
                 at=heard,
                 also=(subscribed,),
             )

@@ -110,7 +110,7 @@ def _borne(session: AttackSession, threat: str, send: Send, most: int, unlimited
         threat,
         found or seen,
         expected=GOES_ON,
-        passed=f"{what}: {grown / MIB:.1f} MiB more" if session.scene.target.started else what,
+        if_passed=f"{what}: {grown / MIB:.1f} MiB more" if session.scene.target.started else what,
         at=at if reply.answered else reply,
         mild=Breach.NOTE if unlimited and not found else None,
         because=unlimited,
@@ -126,11 +126,11 @@ def _resident(session: AttackSession) -> int:
 
 def _ping(session: AttackSession) -> Reply:
     limit = max(PATIENCE, session.pace.reply)
-    return session.wire.probe(seconds=limit, required=False)
+    return session.wire.ping(seconds=limit, required=False)
 
 
 def _body(session: AttackSession, _caller: HttpCaller) -> Sent:
-    message = _everyday(session)
+    message = _ping_message(session)
     meta = message.get("params", {}).get("_meta", {})
     padded = {**message, "params": {"_meta": {**meta, "touchstone/padding": "x" * BODY}}}
     answer = session.http.post(message, body=session.http.body(padded), seconds=PATIENCE)
@@ -141,7 +141,7 @@ def _body(session: AttackSession, _caller: HttpCaller) -> Sent:
 def _compressed(session: AttackSession, _caller: HttpCaller) -> Sent:
     seen, line = "", 0
     for coding, bits in (("gzip", 31), ("deflate", 15)):
-        message = _everyday(session)
+        message = _ping_message(session)
         packer = zlib.compressobj(9, wbits=bits)
         packed = packer.compress(session.http.body(message))
         packed += b"".join(packer.compress(b" " * MIB) for _ in range(UNPACKED // MIB))
@@ -167,7 +167,7 @@ def _batch(session: AttackSession, caller: HttpCaller) -> Sent:
 
 
 def _headers(session: AttackSession, caller: HttpCaller) -> Sent:
-    message = _everyday(session)
+    message = _ping_message(session)
     body = session.http.body(message)
     many = [(f"X-Touchstone-{number}", "x" * 80) for number in range(HEADERS)]
     headers = caller.head(("Content-Length", str(len(body))), *many, drop=("content-length",))
@@ -179,7 +179,7 @@ def _headers(session: AttackSession, caller: HttpCaller) -> Sent:
 
 def _unread(session: AttackSession, caller: HttpCaller) -> Sent:
     """Ask on connections that are not read until each is full, and ping beside them."""
-    listing = next(iter(session.spoken.listing), session.wire.everyday)
+    listing = next(iter(session.spoken.list_methods), session.wire.ping_method)
     wire = session.wire
     streams = [session.http.get() for _ in range(READERS)] if not session.modern else []
     line = wire.transcript.happened(f"we ask for {listing} on {READERS} connections unread")
@@ -204,8 +204,8 @@ def _unread(session: AttackSession, caller: HttpCaller) -> Sent:
     return what, reply, f"a ping beside unread responses got no answer: {reply.why}"
 
 
-def _everyday(session: AttackSession) -> dict[str, Any]:
-    return session.wire.build(session.wire.everyday)
+def _ping_message(session: AttackSession) -> dict[str, Any]:
+    return session.wire.build(session.wire.ping_method)
 
 
 SESSIONS: Final = 200
@@ -281,7 +281,7 @@ def _grow(session: AttackSession, threat: str, *, end: bool) -> None:
         threat,
         took if grown and not limited else "",
         expected="memory that does not grow with each session",
-        passed=why if limited else took,
+        if_passed=why if limited else took,
         at=answer.line,
     )
 
@@ -304,7 +304,7 @@ def _kept(session: AttackSession) -> int | None:
 
 
 def _slopes(levels: list[int]) -> list[int]:
-    """Return the growth for each session of the parts behind the first one, in bytes."""
+    """Return the growth for each session of the parts after the first one, in bytes."""
     return [(after - before) // SESSIONS for before, after in pairwise(levels[1:])]
 
 

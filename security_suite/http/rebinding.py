@@ -52,7 +52,7 @@ def _try(
         threat,
         found,
         expected="no result for a page of somebody else",
-        passed=f"{len(pages)} requests got no result",
+        if_passed=f"{len(pages)} requests got no result",
         at=at or None,
     )
     return bool(found)

@@ -74,18 +74,18 @@ def _smuggle(session: AttackSession, caller: HttpCaller) -> None:
         filled = [(name, value.format(short=shorter, long=longer)) for name, value in lines]
         headers = caller.head(*filled, drop=("content-length", "connection"))
         with contextlib.suppress(OSError):
-            note = f"we sent a POST with {what}, and a second one behind its shorter end"
+            note = f"we sent a POST with {what}, and a second one after its shorter end"
             answer = caller.raw(headers, before(outer) + second, message, note, ANSWER)
             tried += 1
             if inner in answer.results:
-                found, at = f"the second request behind {what} was carried out", answer.line
+                found, at = f"the second request after {what} was carried out", answer.line
                 found += f", by the HTTP library {answer.library}" if answer.library else ""
                 break
     session.judge.conclude(
         "requests-smuggled",
         found,
         expected="no request out of the body of another",
-        passed=f"{tried} requests with two ends were not split",
+        if_passed=f"{tried} requests with two ends were not split",
         at=at,
     )
 
@@ -110,7 +110,7 @@ def _ends() -> Iterator[tuple[str, list[tuple[str, str]], Callable[[bytes], byte
         _whole,
     )
     yield (
-        "a length behind a bare carriage return",
+        "a length after a bare carriage return",
         [(length, "{short}"), ("X-Note", "a\rContent-Length: {long}")],
         _whole,
     )
@@ -144,7 +144,7 @@ def _inject(session: AttackSession, caller: HttpCaller) -> None:
         "requests-injected",
         found,
         expected="no header that a message chose",
-        passed=f"{len(answers)} requests set no header",
+        if_passed=f"{len(answers)} requests set no header",
         at=at,
     )
 
@@ -182,7 +182,7 @@ def _abandon(session: AttackSession, caller: HttpCaller) -> None:
         threat,
         f"{left[1]} descriptors stayed open after {3 * FEW} closed streams" if grown else "",
         expected="closed connections are closed by the server too",
-        passed=f"{3 * FEW} closed streams left {max(0, left[1])} descriptors",
+        if_passed=f"{3 * FEW} closed streams left {max(0, left[1])} descriptors",
         at=line if grown else None,
     )
 
@@ -192,7 +192,7 @@ def descriptors_left(
 ) -> int | None:
     """Return the descriptors that stay open after some streams were closed.
 
-    Requests behind the closed streams show that the server runs. None: it answered none of them
+    Requests after the closed streams show that the server runs. None: it answered none of them
     at the end of the wait, so it may still close what its clients closed.
 
     Args:
@@ -203,7 +203,7 @@ def descriptors_left(
     """
     until = now() + WAITING
     while True:
-        answered = session.wire.probe(required=False).answered
+        answered = session.wire.ping(required=False).answered
         left = (usage.descriptors() or before) - before
         if left < count // 2:
             return left
@@ -232,7 +232,7 @@ def refusal(exchanges: Sequence[Exchange]) -> str:
 def _never_end(session: AttackSession, caller: HttpCaller) -> None:
     session.server.mark()
     found, at = "", None
-    control = session.wire.probe(required=False)
+    control = session.wire.ping(required=False)
     if not control.answered:
         found, at = refusal(session.wire.transcript.exchanges), control
     with contextlib.ExitStack() as opened:
@@ -247,20 +247,20 @@ def _never_end(session: AttackSession, caller: HttpCaller) -> None:
                 connection.sendall(b" ")
             sleep(DRIP)
         session.wire.transcript.happened(f"we hold {UNFINISHED} unfinished requests open")
-        reply = session.wire.probe(seconds=max(20.0, session.pace.reply), required=False)
+        reply = session.wire.ping(seconds=max(20.0, session.pace.reply), required=False)
         if not reply.answered and not found:
             found, at = f"with {UNFINISHED} unfinished requests a ping got no answer", reply
     if not found:
         with contextlib.suppress(OSError):
             _pour(session, caller)
-        reply = session.wire.probe(seconds=max(20.0, session.pace.reply), required=False)
+        reply = session.wire.ping(seconds=max(20.0, session.pace.reply), required=False)
         if not reply.answered:
             found, at = "after a body without an end a ping got no answer", reply
     session.judge.conclude(
         "requests-endless",
         found,
         expected="other callers are answered",
-        passed=f"{UNFINISHED} unfinished requests and {ENDLESS} MiB of a body were borne",
+        if_passed=f"{UNFINISHED} unfinished requests and {ENDLESS} MiB of a body were borne",
         at=at,
     )
 

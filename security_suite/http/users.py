@@ -41,7 +41,7 @@ def closes_sessions_to_other_users(session: AttackSession) -> None:
     found = ""
     at: int | None = None
     unclear = ""
-    for method in ("ping", *session.spoken.listing[:1]):
+    for method in ("ping", *session.spoken.list_methods[:1]):
         answer = session.http.post(caller.request(method), change)
         if served(answer):
             found, at = f"{method} in the session of another user got a result", answer.reply.entry
@@ -60,7 +60,7 @@ def closes_sessions_to_other_users(session: AttackSession) -> None:
         threat,
         found,
         expected="no result for another user",
-        passed="the token of another user opened nothing of the session",
+        if_passed="the token of another user opened nothing of the session",
         at=at or stream.line,
     )
 
@@ -92,7 +92,7 @@ def keeps_tasks_from_other_users(session: AttackSession) -> None:
         threat,
         found,
         expected="no task of another user",
-        passed="the token of another user got no task",
+        if_passed="the token of another user got no task",
         at=at,
         also=(task.request.line,),
     )
@@ -137,6 +137,6 @@ def writes_no_token_to_its_log(session: AttackSession) -> None:
         threat,
         "standard error has the token of the user" if session.http.logs(token) else "",
         expected="no token on standard error",
-        passed=f"the token was in {len(changes) + 3} requests, and not on standard error",
+        if_passed=f"the token was in {len(changes) + 3} requests, and not on standard error",
         at=line,
     )

@@ -106,17 +106,17 @@ class Leaks:
         """Make valid and invalid requests; judge whether the environment comes back."""
         if not self.session.judge.covers(threat):
             return
-        wire, field = self.session.wire, self.session.tree
+        wire, tree = self.session.wire, self.session.tree
         count = self._use()
         wire.quiet()
         leaks: list[tuple[str, Entry | None, bool]] = []
         for entry in wire.transcript:
-            if entry.source is Source.THEM and field.canaries.found(entry.raw, {Area.ENVIRONMENT}):
+            if entry.source is Source.THEM and tree.canaries.found(entry.raw, {Area.ENVIRONMENT}):
                 asked = self._asked(entry)
                 says = bool({*words(asked)} & {"env", "environment", "variables"})
                 leaks.append((asked or "a message nobody asked for", entry, says))
         for line in wire.process.pipes.stderr_tail.splitlines():
-            if field.canaries.found(line, {Area.ENVIRONMENT}):
+            if tree.canaries.found(line, {Area.ENVIRONMENT}):
                 leaks.append((f"its stderr: {_excerpt(line)}", None, False))
                 break
         grave = [one for one in leaks if not one[2]] or leaks
@@ -124,7 +124,7 @@ class Leaks:
             threat,
             f"a variable of its environment is in {grave[0][0]}" if grave else "",
             expected="the environment of the server stays with it",
-            passed=f"{count} requests of all kinds",
+            if_passed=f"{count} requests of all kinds",
             at=grave[0][1] if grave else None,
             mild=Breach.NOTE if grave and grave[0][2] else None,
             because="its name says that it shows the environment",
@@ -193,7 +193,7 @@ class Leaks:
             threat,
             found,
             expected="logs contain no data that is read, written or sent",
-            passed=f"{len(kept)} secrets in arguments and contents",
+            if_passed=f"{len(kept)} secrets in arguments and contents",
             at=line,
         )
 
@@ -242,8 +242,8 @@ class Leaks:
         """Make calls fail in many ways; judge whether errors reveal the inside of the server."""
         if not self.session.judge.covers(threat):
             return
-        wire, field = self.session.wire, self.session.tree
-        root, above = str(field.root), str(field.path)
+        wire, tree = self.session.wire, self.session.tree
+        root, above = str(tree.root), str(tree.path)
         leaks: list[tuple[str, Call, Reply]] = []
         count = 0
         for call in self._failing():
@@ -270,7 +270,7 @@ class Leaks:
             threat,
             found,
             expected="errors describe the fault of the call and disclose nothing about the machine",
-            passed=f"{count} calls that fail",
+            if_passed=f"{count} calls that fail",
             at=leaks[0][2] if leaks else None,
         )
 

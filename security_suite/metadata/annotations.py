@@ -49,7 +49,7 @@ def changes_nothing_where_it_says_so(session: AttackSession) -> None:
         threat,
         "; ".join(problems[:SHOWN]),
         expected="what says it only reads changes nothing",
-        passed=f"{len(tools)} tools annotated read-only changed nothing",
+        if_passed=f"{len(tools)} tools annotated read-only changed nothing",
         at=shown,
     )
 
@@ -67,27 +67,27 @@ def _tools(session: AttackSession) -> Iterator[dict[str, Any]]:
 
 def _done_by(session: AttackSession, tool: Mapping[str, Any]) -> tuple[list[str], Reply | None]:
     """Call a tool in every way; return its changes, and the reply that is shown for them."""
-    field, reply = session.tree, None
-    before, staged = take(field.root, OWN.match), git_repo.staged(field.root)
+    tree, reply = session.tree, None
+    before, staged = take(tree.root, OWN.match), git_repo.staged(tree.root)
     spoken = Spoken(session.spoken.opening, {"tools": [tool]})
-    found = Binder(lambda: session.wire, field).find(spoken, briefly=True)
-    places = Places(folder=str(field.root), file=CONTROL, seconds=BRIEF)
+    found = Binder(lambda: session.wire, tree).find(spoken, briefly=True)
+    places = Places(folder=str(tree.root), file=CONTROL, seconds=BRIEF)
     for made in candidates(tool.get("inputSchema"), places)[:1]:
         reply = session.wire.request(
             "tools/call", {"name": tool["name"], "arguments": made}, required=False
         )
     if session.wire.gone:
         raise Broken(f"the server left when {tool['name']} was called")
-    after = take(field.root, OWN.match, before)
+    after = take(tree.root, OWN.match, before)
     problems = [f"{tool['name']} can {b.operation} files" for b in found.of(*CHANGING)]
     own = {".", "probe"}
-    if git_repo.staged(field.root) == staged:
+    if git_repo.staged(tree.root) == staged:
         own.add(f"{git_repo.FOLDER}/index")
     near = [change for change in changes(before, after) if change.path not in own]
-    problems += [f"{tool['name']}: {change}" for change in (*near, *field.damage())]
-    field.restore()
+    problems += [f"{tool['name']}: {change}" for change in (*near, *tree.damage())]
+    tree.restore()
     for binding in found.of(*CHANGING)[:1]:
-        root = str(field.root)
+        root = str(tree.root)
         call = binding.call(binding.spelled(AGAIN, root), root, content="touchstone\n")
         reply = session.wire.request(*call, required=False)
     return problems, reply

@@ -102,7 +102,7 @@ class Definitions:
                     grave.append((name, f"{name!r} {where}: {what}: {excerpt(text)}"))
                 elif far_away(text):
                     last = excerpt(text[-EXCERPT:])
-                    light.append((name, f"{name!r} {where}: text behind a long blank: {last}"))
+                    light.append((name, f"{name!r} {where}: text after a long blank: {last}"))
         self._descriptions(
             threat, grave, light, "all that a model reads, a person sees", f"{self._many} looked at"
         )
@@ -146,7 +146,7 @@ class Definitions:
             threat,
             "; ".join(what for _, what in found[:SHOWN]) + more,
             expected=expected,
-            passed=passed,
+            if_passed=passed,
             at=self._pages.get(found[0][0], self.session.wire.opening) if found else None,
             mild=None if grave else Breach.WARN,
             because="honest definitions may hold it too",
@@ -176,7 +176,7 @@ class Definitions:
             threat,
             "; ".join(problems[:SHOWN]),
             expected="the definitions stay as the user approved them",
-            passed=f"{self._many}, the same after {used} requests and in another process",
+            if_passed=f"{self._many}, the same after {used} requests and in another process",
             at=self._pages[later[0][0]] if later else None,
             mild=Breach.NOTE if announced or moved else None,
             because="the server said that its list has changed"
@@ -214,7 +214,7 @@ class Definitions:
             wire.request("tools/call", {"name": tool, "arguments": {}}, required=False)
             count += 1
         for _ in range(PROBES):
-            wire.probe(required=False)
+            wire.ping(required=False)
         return count + PROBES
 
 

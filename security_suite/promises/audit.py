@@ -112,7 +112,7 @@ def recorded(session: AttackSession, threat: str, *groups: str) -> None:
         if unnamed
         else "",
         expected="each write leaves a record with a time and the name of the file",
-        passed=f"{tried} writes with a record each",
+        if_passed=f"{tried} writes with a record each",
         at=missing[0][2] if missing else None,
     )
 
@@ -140,7 +140,7 @@ def unforged(session: AttackSession, threat: str, *groups: str) -> None:
         threat,
         f"{found[0][0]}, by {found[0][1][1].tool}" if found else "",
         expected="a record is one line without control characters, whatever its values contain",
-        passed=f"{len(sent)} calls with names that look like records",
+        if_passed=f"{len(sent)} calls with names that look like records",
         at=found[0][1][2] if found else None,
     )
 

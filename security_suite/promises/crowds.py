@@ -71,7 +71,7 @@ def overwrite(session: AttackSession, threat: str) -> None:
             break
     if not tried:
         raise Broken("no tool could be used")
-    session.judge.conclude(threat, found, expected=WHOLE, passed=f"{tried} times", at=at)
+    session.judge.conclude(threat, found, expected=WHOLE, if_passed=f"{tried} times", at=at)
 
 
 def edit(session: AttackSession, threat: str) -> None:
@@ -100,7 +100,7 @@ def edit(session: AttackSession, threat: str) -> None:
     if not tried:
         session.judge.unseen(threat, "no tool says of an edit whether it was made")
         return
-    session.judge.conclude(threat, found, expected=KEPT, passed=f"{tried} times", at=at)
+    session.judge.conclude(threat, found, expected=KEPT, if_passed=f"{tried} times", at=at)
 
 
 def _rounds(

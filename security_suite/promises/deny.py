@@ -132,7 +132,7 @@ def serve(session: AttackSession, threat: str, *groups: str) -> None:
             threat,
             f"{refused[0][0]}; {len(refused)} of {tried} calls" if refused else "",
             expected="a file on no list is served",
-            passed=f"{tried} calls",
+            if_passed=f"{tried} calls",
             at=refused[0][1] if refused else None,
         )
 

@@ -84,7 +84,7 @@ class Sizes:
 
     def __init__(self, session: AttackSession) -> None:
         self._session = session
-        self._field = session.tree
+        self._tree = session.tree
         self._ends: dict[str, str] = {}
 
     def read(self, threat: str, *groups: str, via: str) -> None:
@@ -121,7 +121,7 @@ class Sizes:
             threat,
             refused[0] if refused else "",
             expected="a file below the limit is served",
-            passed=f"{tried} sizes" if tried else "the limit is too large to be asked for",
+            if_passed=f"{tried} sizes" if tried else "the limit is too large to be asked for",
         )
 
     def write(self, threat: str, *groups: str) -> None:
@@ -201,9 +201,9 @@ class Sizes:
                 shown.symlink_to(path.name)
             else:
                 shown.hardlink_to(path)
-        root = str(self._field.root)
+        root = str(self._tree.root)
         self._ends = {str(shown): end}
-        call = binding.call(binding.in_style(str(shown.relative_to(self._field.root)), root), root)
+        call = binding.call(binding.in_style(str(shown.relative_to(self._tree.root)), root), root)
         return AttackCall(row, str(shown), binding, call, live=True)
 
     def _writing(self, row: Payload, binding: Binding, limit: int) -> AttackCall | None:
@@ -229,23 +229,23 @@ class Sizes:
         elif not makes:
             before = b"first line\n" + LINE.encode()
             path.write_bytes(before)
-        root = str(self._field.root)
-        spelled = binding.in_style(str(path.relative_to(self._field.root)), root)
+        root = str(self._tree.root)
+        spelled = binding.in_style(str(path.relative_to(self._tree.root)), root)
         call = binding.call(spelled, root, before=before, content=content)
         return AttackCall(row, str(path), binding, call, live=True)
 
     def _new(self, name: str) -> SafePath:
         """Remove the files of the previous call, and return a new path in the root."""
-        for path in [one for one in self._field.root.below() if "size-" in one.name]:
+        for path in [one for one in self._tree.root.below() if "size-" in one.name]:
             path.remove()
-        return self._field.root / name
+        return self._tree.root / name
 
     def _told(self, shot: AttackCall) -> str:
         return f"{self._size_of(shot)} bytes"
 
     def _size_of(self, shot: AttackCall) -> int:
         """Return the size of the file of a call, in bytes; 0 if there is no file."""
-        path = self._field.path.tree.at(shot.text)
+        path = self._tree.path.tree.at(shot.text)
         return path.stat().st_size if path is not None and path.is_file() else 0
 
     def _fire(self, threat: str, shots: Iterable[AttackCall], oracle: Any) -> None:

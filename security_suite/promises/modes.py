@@ -72,7 +72,7 @@ class Modes:
 
     def __init__(self, session: AttackSession) -> None:
         self._session = session
-        self._field = session.tree
+        self._tree = session.tree
         self._before: dict[str, Fact] = {}
 
     def write(self, threat: str, *groups: str) -> None:
@@ -94,7 +94,7 @@ class Modes:
             self._fire(threat, (s for s in self._shots(threat, rows) if s.binding in kept))
         else:
             plain = "everything that changes files does so without being asked to"
-            self._session.judge.conclude(threat, "", expected=EXPECTED, passed=plain)
+            self._session.judge.conclude(threat, "", expected=EXPECTED, if_passed=plain)
 
     def rehearse(self, threat: str, *groups: str) -> None:
         """Ask for a dry run of each call that changes files."""
@@ -145,7 +145,7 @@ class Modes:
 
     def _call(self, binding: Binding, *, same: bool = False) -> Call:
         """Return a plain call on a plain file, and record the state of the root."""
-        self._before = take(self._field.root, known=self._before)
+        self._before = take(self._tree.root, known=self._before)
         content = None if same else f"touchstone {secrets.token_hex(4)}\n"
         return self._session.targeting.plain(binding, content)
 
@@ -155,13 +155,13 @@ class Modes:
         arguments = {**params["arguments"], **said}
         self._session.wire.request(method, {**params, "arguments": arguments}, required=False)
         changed = bool(self._changed())
-        self._field.restore()
+        self._tree.restore()
         return changed
 
     # --- looking
 
     def _changed(self) -> list[Any]:
-        after = take(self._field.root, known=self._before)
+        after = take(self._tree.root, known=self._before)
         return [change for change in changes(self._before, after) if change.path != "."]
 
     def _fire(self, threat: str, shots: Iterable[AttackCall]) -> None:
@@ -173,21 +173,21 @@ class Modes:
 
     def _search(self, threat: str) -> None:
         """Call every tool that seems to take a path, and judge whether the root is unchanged."""
-        before = take(self._field.root, OWN.match)
+        before = take(self._tree.root, OWN.match)
         session = self._session
         named = session.claims.callable_tools
-        binder = Binder(lambda: session.wire, self._field, named, session.claims.may_call)
+        binder = Binder(lambda: session.wire, self._tree, named, session.claims.may_call)
         found = binder.find(self._session.spoken, briefly=True)
         if not found.of(Operation.READ):
             raise Broken("no plain file can be read")
-        after = take(self._field.root, OWN.match, before)
+        after = take(self._tree.root, OWN.match, before)
         effects = [f"{b.operation}: {b.tool}" for b in found.of(*CHANGING)]
         effects += [str(change) for change in changes(before, after) if change.path != "."]
         self._session.judge.conclude(
             threat,
             "; ".join(effects),
             expected=EXPECTED,
-            passed=f"{found.calls} calls changed nothing",
+            if_passed=f"{found.calls} calls changed nothing",
         )
 
 

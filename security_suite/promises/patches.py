@@ -99,7 +99,9 @@ def makes_all_edits_or_none(session: AttackSession) -> None:
     if not tried:
         session.judge.unseen(threat, "no tool makes several edits in one call")
         return
-    session.judge.conclude(threat, found, expected="the old bytes", passed=f"{tried} times", at=at)
+    session.judge.conclude(
+        threat, found, expected="the old bytes", if_passed=f"{tried} times", at=at
+    )
 
 
 PARTS: Final = (("line1", "ONE"), ("line2", "TWO"), ("there is no such line", "NEVER"))
@@ -155,9 +157,9 @@ class Patches:
 
     def __init__(self, session: AttackSession) -> None:
         self._session = session
-        self._field = session.tree
+        self._tree = session.tree
         self._before: dict[str, Fact] = {}
-        self._file = self._field.root / "ok.txt"
+        self._file = self._tree.root / "ok.txt"
         self._kept = PLAIN
 
     # --- attacks
@@ -247,7 +249,7 @@ class Patches:
         self, threat: str, rows: Iterable[Payload], name: str, data: bytes, look: Look
     ) -> None:
         def shots() -> Iterator[AttackCall]:
-            for row, text in self._field.each(rows):
+            for row, text in self._tree.each(rows):
                 for binding in self._patchers(threat):
                     self._prepare(name, data)
                     yield AttackCall(row, text, binding, self._patch(binding, text), live=True)
@@ -280,7 +282,7 @@ class Patches:
     def _works(self, binding: Binding) -> bool:
         """Return whether the tool still makes a plain change."""
         self._prepare("p.txt", LINES)
-        root = str(self._field.root)
+        root = str(self._tree.root)
         path = binding.spelled(self._file.name, root)
         method, params = binding.call(path, root, before=LINES, content="zero")
         self._session.wire.request(method, params, required=False)
@@ -289,16 +291,16 @@ class Patches:
     def _prepare(self, name: str, data: bytes) -> None:
         """Write the file of the call, and record the state of the root."""
         self._clear()
-        self._file, self._kept = self._field.root / name, data
+        self._file, self._kept = self._tree.root / name, data
         self._file.remove()
         self._file.write_bytes(data)
-        self._before = take(self._field.root, known=self._before)
+        self._before = take(self._tree.root, known=self._before)
 
     def _clear(self) -> None:
         """Remove the files that the previous call made in the root."""
         for change in self._changed() if self._before else ():
             if change.what.startswith("made"):
-                (self._field.root / change.path).remove()
+                (self._tree.root / change.path).remove()
 
     def _patch(self, binding: Binding, text: str) -> Call:
         method, params = self._plain(binding)
@@ -317,7 +319,7 @@ class Patches:
         return method, {**params, "arguments": arguments}
 
     def _plain(self, binding: Binding) -> Call:
-        root = str(self._field.root)
+        root = str(self._tree.root)
         path = binding.spelled(self._file.name, root)
         return binding.call(path, root, before=self._kept, content="zero")
 
@@ -358,22 +360,22 @@ class Patches:
             return b""
 
     def _fact(self) -> Fact:
-        return take(self._field.root)[self._file.name]
+        return take(self._tree.root)[self._file.name]
 
     def _changed(self) -> list[Any]:
-        return changes(self._before, take(self._field.root, known=self._before))
+        return changes(self._before, take(self._tree.root, known=self._before))
 
     def _grave(self, _shot: AttackCall) -> str:
         """Return in words which link, dangerous mode or bytes from outside came into the root."""
         for change in self._changed():
-            path = self._field.root / change.path
+            path = self._tree.root / change.path
             if path.is_symlink():
                 return f"{change}: it leads to {path.readlink()}"
             if not path.is_file():
                 continue
             if stat.S_IMODE(path.stat().st_mode) & FAR:
                 return f"{change.path} was given the mode {stat.S_IMODE(path.stat().st_mode):o}"
-            if self._field.canaries.found(path.read_bytes(), SECRET):
+            if self._tree.canaries.found(path.read_bytes(), SECRET):
                 return f"bytes from outside stand in {change.path} now"
         return ""
 

@@ -77,21 +77,21 @@ def kill(session: AttackSession, threat: str) -> None:
     session.begin()
     kills, tools, left = 0, 0, ""
     for number, binding in enumerate(sorted(_writers(session, threat), key=_makes)):
-        scene = _Scene(session, binding, session.tree.root / f"killed-{number}")
-        took = scene.run_probes()
+        target = _Target(session, binding, session.tree.root / f"killed-{number}")
+        took = target.measure()
         if not took:
             continue
         tools += 1
         for when in _turns(took):
             kills += 1
-            reply, torn = scene.killed(when)
+            reply, torn = target.kill_during_write(when)
             if torn:
                 session.judge.conclude(
-                    threat, torn, expected=EXPECTED, passed="", at=reply, script=scene.script()
+                    threat, torn, expected=EXPECTED, at=reply, script=target.script()
                 )
                 return
             session.renew()
-            left = left or scene.left()
+            left = left or target.left()
     if not tools:
         session.judge.unseen(threat, "no tool wrote the same twice")
         return
@@ -99,7 +99,7 @@ def kill(session: AttackSession, threat: str) -> None:
         threat,
         left,
         expected="nothing beside the file, once the server runs again",
-        passed=f"{kills} kills of {tools} tools",
+        if_passed=f"{kills} kills of {tools} tools",
         mild=Breach.NOTE,
         because="the file itself is whole",
     )
@@ -135,7 +135,7 @@ def _turns(took: float) -> list[_When]:
 
 
 @dataclass
-class _Scene:
+class _Target:
     """One tool and the file that it writes when the server is killed."""
 
     session: AttackSession
@@ -155,7 +155,7 @@ class _Scene:
             return None
         return (FIRST + _lines(BEFORE, self.size)).encode()
 
-    def run_probes(self) -> float:
+    def measure(self) -> float:
         """Find the largest file that is written in time; return the seconds it took, or 0."""
         found = 0.0
         for size in SIZES:
@@ -169,7 +169,7 @@ class _Scene:
             break
         return found
 
-    def killed(self, when: _When) -> tuple[Reply, str]:
+    def kill_during_write(self, when: _When) -> tuple[Reply, str]:
         """Kill the server during the write; return the reply and the fault of the file."""
         self._lay()
         wire = self.session.wire
@@ -314,7 +314,9 @@ def fill(session: AttackSession, threat: str) -> None:
             session.renew()
     if not tried:
         raise Broken("no tool could be used")
-    session.judge.conclude(threat, found, expected=FILLED_EXPECTED, passed=f"{tried} tools", at=at)
+    session.judge.conclude(
+        threat, found, expected=FILLED_EXPECTED, if_passed=f"{tried} tools", at=at
+    )
 
 
 def _write(session: AttackSession, binding: Binding, path: SafePath) -> Reply:

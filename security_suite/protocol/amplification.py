@@ -39,7 +39,10 @@ LEAST: Final = 1_000_000
 
 FEW: Final = 8
 MANY: Final = 100
-"""Elements of a request at which a server ends that does not end because there are many."""
+"""An object with more members than MANY is cut to twice FEW, an array to FEW.
+
+So we see whether a short request ends the server too.
+"""
 
 MEMORY: Final = 256 << 20
 """Bytes of memory that no such request may take."""
@@ -157,16 +160,16 @@ def _members(value: Any, size: int) -> dict[str, Any]:
 
 def _requests(session: AttackSession, size: int) -> Iterator[Wrong]:
     """Yield requests with many unknown or wrong members."""
-    everyday, zeros, odd = session.wire.everyday, _many(0, size), _members(0, size)
+    ping, zeros, odd = session.wire.ping_method, _many(0, size), _members(0, size)
     meta = session.wire.meta() if session.modern else {}
     for method, least in _methods(session).items():
         yield f"many unknown members of params of {method}", _request(method, {**least, **odd})
-    yield "many members of _meta", _request(everyday, {"_meta": {**odd, **meta}})
-    yield "an array for params", {"method": everyday, "params": zeros}
-    yield "many unknown members of the request", {"method": everyday, **odd}
+    yield "many members of _meta", _request(ping, {"_meta": {**odd, **meta}})
+    yield "an array for params", {"method": ping, "params": zeros}
+    yield "many unknown members of the request", {"method": ping, **odd}
     can = {"experimental": odd}
     if session.modern:
-        opened = _request(everyday, {"_meta": session.wire.meta(capabilities=can)})
+        opened = _request(ping, {"_meta": session.wire.meta(capabilities=can)})
     else:
         opened = _request("initialize", {**_methods(session)["initialize"], "capabilities": can})
     yield "many wrong capabilities of a client", opened
@@ -189,8 +192,8 @@ def _request(method: str, params: dict[str, Any]) -> dict[str, Any]:
 def _methods(session: AttackSession) -> dict[str, dict[str, Any]]:
     """Return the requests of a client, each with the least params that a server reads."""
     own: dict[str, dict[str, Any]] = {
-        session.wire.everyday: {},
-        **{method: {} for method in session.spoken.listing},
+        session.wire.ping_method: {},
+        **{method: {} for method in session.spoken.list_methods},
         "tools/call": {"name": NOBODY, "arguments": {}},
         "prompts/get": {"name": NOBODY},
         "completion/complete": COMPLETION,
@@ -214,7 +217,7 @@ def _send(session: AttackSession, threat: str, wrong: list[Wrong], *, refused: b
     """
     if session.wire.gone or session.wire.transcript.overflow:
         session.renew()
-    control = session.wire.probe(required=False)
+    control = session.wire.ping(required=False)
     if not control.answered:
         session.judge.unseen(threat, f"a ping before it got no answer: {control.why}")
         return
@@ -230,12 +233,12 @@ def _send(session: AttackSession, threat: str, wrong: list[Wrong], *, refused: b
             found, other = "", other + 1
         if found:
             break
-    ended = f"; {other} of them end it with few wrong elements, too: lines-values judges that"
+    ended = f"; {other} of them end the server with few elements, too: lines-values judges that"
     session.judge.conclude(
         threat,
         found,
         expected="an answer that is not many times as long as its request",
-        passed=f"{sent} of {len(wrong)} requests of up to 400 kB got none{ended * bool(other)}",
+        if_passed=f"{sent} of {len(wrong)} requests of up to 400 kB were sent{ended * bool(other)}",
         at=reply if found else None,
     )
 
@@ -245,7 +248,7 @@ def _ends_at_few(session: AttackSession, own: dict[str, Any]) -> bool:
     session.renew()
     message = {**session.wire.build("tools/call"), **_few(own)}
     session.wire.say_raw(encode(message), message, required=False)
-    ended = not session.wire.probe(required=False).answered
+    ended = not session.wire.ping(required=False).answered
     if ended:
         session.renew()
     return ended
@@ -276,7 +279,7 @@ def _one(
     raw = encode(message)
     line = wire.say_raw(raw, message, required=False)
     reply = wire.answer_to(line, SOON)
-    after = wire.probe(seconds=max(PATIENCE, session.pace.reply), required=False)
+    after = wire.ping(seconds=max(PATIENCE, session.pace.reply), required=False)
     if not reply.answered:
         reply = wire.answer_to(line, session.pace.settle)
     theirs = (one.length for one in wire.transcript.since(line) if one.source is Source.THEM)

@@ -71,12 +71,12 @@ def _answers_pieces(line_attack: LineAttack, threat: str, *groups: str) -> None:
     wire, missing, count = session.wire, "", 0
     at = None
     meta = {**(wire.meta() if wire.modern else {}), MEMBER: TEXT}
-    if wire.request(wire.everyday, meta=meta, required=False).result is None:
+    if wire.request(wire.ping_method, meta=meta, required=False).result is None:
         session.judge.unseen(threat, STRICT)
         return
     for row, given in session.payloads.actions("drip split", *groups):
         session.payloads.fire(row.id)
-        message = wire.build(wire.everyday, meta=meta)
+        message = wire.build(wire.ping_method, meta=meta)
         raw = encode(message)
         cuts = _cuts(raw, given)
         pause = min(given.get("delay_ms", 1000 * PAUSE) / 1000, DRIPPING / len(cuts))
@@ -90,7 +90,7 @@ def _answers_pieces(line_attack: LineAttack, threat: str, *groups: str) -> None:
         threat,
         missing,
         expected="a request that comes in pieces is answered as if it had come at once",
-        passed=f"{count} requests in pieces, all answered",
+        if_passed=f"{count} requests in pieces, all answered",
         at=at,
     )
 

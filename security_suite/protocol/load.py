@@ -124,7 +124,7 @@ class Load(LineAttack):
                 busy = f"it wanted a core for {share:.0%} of the time ({row.note})"
                 break
         self.session.judge.conclude(
-            threat, busy, expected="a server that has nothing to do waits", passed="it waited"
+            threat, busy, expected="a server that has nothing to do waits", if_passed="it waited"
         )
         self.ready()
 
@@ -174,7 +174,7 @@ class Load(LineAttack):
             threat,
             found,
             expected="no request is answered twice, and the server keeps running",
-            passed=f"{count} requests and {2 * count + 2} cancellations",
+            if_passed=f"{count} requests and {2 * count + 2} cancellations",
             at=shown or (hit.at if hit is not None else None),
             also=twice[0][:2] if twice else (),
         )
@@ -186,7 +186,7 @@ class Load(LineAttack):
         self.ready()
         wire = self.session.wire
         line = len(wire.transcript)
-        method = "tools/list" if "tools" in self.session.spoken.capabilities else wire.everyday
+        method = "tools/list" if "tools" in self.session.spoken.capabilities else wire.ping_method
         if not self._is_sound(method):
             self.session.judge.unseen(
                 threat, f"without load, {method} does not get one answer of one line"
@@ -210,7 +210,7 @@ class Load(LineAttack):
         """Return whether a request gets one answer of one line; load may be why nothing comes."""
         wire = self.session.wire
         key = id_key(wire.transcript[wire.request(method, required=False).asked].value["id"])
-        is_alive = wire.probe(required=False).answered
+        is_alive = wire.ping(required=False).answered
         answers = [
             entry
             for entry in wire.transcript
@@ -232,7 +232,10 @@ class Load(LineAttack):
         each = (wire.process.pipes.stderr_bytes - before) // sample
         if not each:
             self.session.judge.conclude(
-                threat, "", expected=GOES_ON, passed=f"{sample} failing calls write nothing there"
+                threat,
+                "",
+                expected=GOES_ON,
+                if_passed=f"{sample} failing calls write nothing there",
             )
             return
         wire.process.pipes.neglect(OutputStream.STDERR)
@@ -247,7 +250,7 @@ class Load(LineAttack):
             threat,
             found,
             expected=GOES_ON,
-            passed=f"{count} failing calls, {each} bytes each",
+            if_passed=f"{count} failing calls, {each} bytes each",
             at=self._first,
         )
 
@@ -304,7 +307,7 @@ class Load(LineAttack):
             threat,
             found,
             expected="every request is answered once, and the server keeps running",
-            passed=passed,
+            if_passed=passed,
             at=self._first if hit is None else hit.at,
         )
 
@@ -327,7 +330,7 @@ class Load(LineAttack):
             if self.reader is not None and n % 10 == 9:  # noqa: PLR2004  (every tenth)
                 made.append(wire.build(*self.reader.call(self._spelled("ok.txt"), root)))
             else:
-                made.append(wire.build(wire.everyday))
+                made.append(wire.build(wire.ping_method))
         return made
 
     def _failing(self, count: int) -> Requests:
@@ -375,7 +378,7 @@ class Load(LineAttack):
             memory,
             what if taken > allowed else "",
             expected=f"at most {allowed >> 20} MiB more",
-            passed=what,
+            if_passed=what,
         )
 
     def _taken_again(self, fired: Sequence[LinePayload]) -> int | None:
@@ -412,7 +415,7 @@ class Load(LineAttack):
             threat,
             counted if grown >= FAILURES // 4 else "",
             expected="a failed call closes the files it opened",
-            passed=counted,
+            if_passed=counted,
         )
 
 

@@ -45,7 +45,7 @@ def answers_after_near_misses(session: AttackSession) -> None:
         "matchers-backtrack",
         found,
         expected="the server goes on answering",
-        passed=f"{len(requests)} near misses",
+        if_passed=f"{len(requests)} near misses",
         at=at,
     )
 
@@ -55,7 +55,7 @@ def _silence(session: AttackSession, reply: Reply) -> str:
     wire = session.wire
     if wire.gone:
         return reply.why
-    asked = wire.say(wire.build(wire.everyday), required=False)
+    asked = wire.say(wire.build(wire.ping_method), required=False)
     later = wire.answer_to(asked, PATIENCE, patient=True)
     return "" if later.answered else later.why
 

@@ -30,9 +30,9 @@ def _nested(line_attack: LineAttack, markers: set[str]) -> list[LinePayload]:
     found = []
     for cut in BREAKS:
         text = f"x{cut}{_inner(line_attack, markers, probe)}{cut}"
-        found.append(line_attack.said("a request behind a line break", text))
+        found.append(line_attack.said("a request after a line break", text))
         call = {"name": line_attack.names().tool, "arguments": {"path": text}}
-        found.append(line_attack.said("a request behind a line break", "tools/call", call))
+        found.append(line_attack.said("a request after a line break", "tools/call", call))
     value = json.loads(_inner(line_attack, markers, probe))
     call = {"name": line_attack.names().tool, "arguments": {"path": [value], "more": value}}
     whole = line_attack.said("a request as an argument", "tools/call", call)
@@ -43,8 +43,8 @@ def _nested(line_attack: LineAttack, markers: set[str]) -> list[LinePayload]:
     found += [
         line_payloads.plain("cut", "a request in a line that breaks off", text[:-1]),
         line_payloads.plain("comma", "a request in a line with a comma too many", text[:-1] + ",}"),
-        line_payloads.plain("junk", "a request behind junk", "x" + text),
-        line_payloads.plain("escape", "a request behind a wrong escape", '{"\\x":1,' + text[1:]),
+        line_payloads.plain("junk", "a request after junk", "x" + text),
+        line_payloads.plain("escape", "a request after a wrong escape", '{"\\x":1,' + text[1:]),
     ]
     return found
 
@@ -55,7 +55,7 @@ def _echoing(line_attack: LineAttack, markers: set[str]) -> list[LinePayload]:
     root = str(session.tree.root)
     for cut in BREAKS:
         text = f"x{cut}{_inner(line_attack, markers)}{cut}"
-        note = f"an answer behind {json.dumps(cut)}"
+        note = f"an answer after {json.dumps(cut)}"
         found += [
             line_attack.said(note, text),
             line_attack.said(note, "tools/call", {"name": text, "arguments": {}}),
@@ -93,7 +93,7 @@ def _speaking(
     (root / name / "text").write_text(f"x{cut}{answer}{cut}")
     # valid as a file name: the answer has no slash and fewer than 255 bytes
     (root / name / f"x{cut}{answer}{cut}").touch()
-    note = f"a file with an answer behind {json.dumps(cut)}"
+    note = f"a file with an answer after {json.dumps(cut)}"
     readers = session.bindings.of(Operation.READ)[:3]
     for suffix in session.bindings.suffixes():
         (root / name / f"text{suffix}").write_bytes((root / name / "text").read_bytes())

@@ -47,7 +47,7 @@ from mcp_touchstone.discovery.recon import LISTS
 from mcp_touchstone.judging import authorization, clients, listings, long_texts
 from mcp_touchstone.judging.ambient import Record, beside_json
 from mcp_touchstone.judging.conversation import Conversation
-from mcp_touchstone.judging.file_resources import edit, served
+from mcp_touchstone.judging.file_resources import edit, find_file_resource
 from mcp_touchstone.judging.guarded import attempt, challenged, guarded, harmless_requests
 from mcp_touchstone.judging.schema_rules import Typed, each, shapes, typed
 from mcp_touchstone.judging.used_server import Broken
@@ -202,6 +202,7 @@ __all__ = [
     "drawn",
     "each",
     "edit",
+    "find_file_resource",
     "first_response",
     "fits_header",
     "guarded",
@@ -234,7 +235,6 @@ __all__ = [
     "refused_output",
     "same_outcome",
     "scenario",
-    "served",
     "shapes",
     "sightings",
     "strays",

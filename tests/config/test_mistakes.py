@@ -98,7 +98,7 @@ MISTAKES = {
     "an unknown option": cli("check --revison 2025-11-25"),
     "an unknown command": cli("chekc"),
     "an unknown action": cli("golden verfy"),
-    "nothing behind the dashes": cli("check --"),
+    "nothing after the dashes": cli("check --"),
     "no server at all": cli("check"),
     "a server twice": cli("check --self -- true"),
     "a server for a command that takes none": cli("list -- true"),

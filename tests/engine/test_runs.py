@@ -458,7 +458,7 @@ def test_server_death_is_recorded_on_its_scenario_only(registry: Registry) -> No
 
     @declare("other-must", name="comes_after")
     def _(talk: Conversation) -> None:
-        talk.judge("other-must", talk.wire.probe().answered, expected="a live server")
+        talk.judge("other-must", talk.wire.ping().answered, expected="a live server")
 
     run = judge(server(), registry, Choice())
 

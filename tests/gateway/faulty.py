@@ -234,7 +234,7 @@ class InventsToken(Gateway):
 
 
 class LateProgress(Gateway):
-    """Sends the last report of progress behind the answer."""
+    """Sends the last report of progress after the answer."""
 
     late: Json | None = None
 
@@ -289,7 +289,7 @@ class Holds(Gateway):
 
     def to_server(self, message: Json) -> Iterator[Json]:
         """Release before a late call."""
-        if mark_of(message) == "kept":
+        if mark_of(message) == "beside":
             self.release()
         yield message
 
@@ -328,7 +328,7 @@ class AnswersTwice(Gateway):
     def to_client(self, message: Json) -> Iterator[Json]:
         """Repeat an answer."""
         yield message
-        if mark_of(self.request_of(message)) == "kept":
+        if mark_of(self.request_of(message)) == "beside":
             yield message
 
 
@@ -554,7 +554,7 @@ class SharesToken(Gateway):
 
     def to_server(self, message: Json) -> Iterator[Json]:
         """Replace a token."""
-        if mark_of(message) == "held":
+        if mark_of(message) == "open":
             message["params"]["_meta"]["progressToken"] = "token-k"
         yield message
 
@@ -696,7 +696,7 @@ class LosesAfterwards(Gateway):
 
 
 class SwapsMessages(Gateway):
-    """Passes a log message on behind the one after it, as two streams may; that is no fault."""
+    """Passes a log message on after the one after it, as two streams may; that is no fault."""
 
     def to_client(self, message: Json) -> Iterator[Json]:
         """Hold the first one back."""
@@ -772,7 +772,7 @@ class Crosses(Gateway):
         """Note which client it is."""
         self.second |= mark_of(message) == "of-1"
         yield message
-        if self.words == ["cancels"] and mark_of(message) == "kept":
+        if self.words == ["cancels"] and mark_of(message) == "beside":
             params = {"requestId": message["id"]}
             yield {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
 

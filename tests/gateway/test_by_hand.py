@@ -88,7 +88,7 @@ def test_no_gateway_is_an_error(
 
     assert capsys.readouterr().err.splitlines() == [
         (
-            "mcp-touchstone: no gateway is named: write its command behind `--` (gateway -- "
+            "mcp-touchstone: no gateway is named: write its command after `--` (gateway -- "
             "COMMAND {server}), or gateway = [...] into touchstone.toml"
         ),
         "mcp-touchstone: --sandbox: it keeps the gateway from {url}; add --online",

@@ -14,7 +14,7 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gateway import check
 from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.judging.gateway_talk import ExchangeTalk
-from mcp_touchstone.judging.hops import ExchangeStep, Held, Pair, said
+from mcp_touchstone.judging.hops import ExchangeStep, Pair, RecordedExchange, said
 from mcp_touchstone.parts import callers
 from mcp_touchstone.report.terminal import Terminal
 from mcp_touchstone.results.subject import Subject
@@ -28,8 +28,8 @@ def pair(alone: object, through: object) -> Pair:
         Transcript(rev.LATEST_LEGACY, lambda: 0.0),
         ServerProfile(Pace(1.0)),
         scenario=check.SPEED,
-        direct=Held((), (), {}, {"8": alone}),
-        through=Held((), (), {}, {"8": through}),
+        direct=RecordedExchange((), (), {}, {"8": alone}),
+        through=RecordedExchange((), (), {}, {"8": through}),
     )
 
 
@@ -58,12 +58,12 @@ def test_the_call_that_an_answer_belongs_to_is_found_by_its_mark() -> None:
         client.said(encode(message), message, required=False)
     server.said(encode(asked), asked, required=False)
     steps = {"roots": ExchangeStep(1), "sampling": ExchangeStep(2, why="no answer within 5.0 s")}
-    held = Held((client,), (server,), steps)
+    held = RecordedExchange((client,), (server,), steps)
     found = replace(pair(None, None), through=held, direct=held)
 
-    seen = found.kept("", "sampling", {"asked": [{}]}, {"asked": []})
+    seen = found.compare("", "sampling", {"asked": [{}]}, {"asked": []})
 
-    assert (found.behind("roots"), found.behind("sampling")) == (("upstream:0", 1), None)
+    assert (found.at_server("roots"), found.at_server("sampling")) == (("upstream:0", 1), None)
     assert seen.actual == (
         "lost: asked[0]; no answer within 5.0 s; the server did not get the request"
     )
@@ -192,7 +192,7 @@ def test_a_list_that_another_user_got_is_a_finding_where_users_have_sessions(
         )
         for client, stamp in enumerate(stamps)
     }
-    through = Held((), [called_by(one) for one in sessions], steps)
+    through = RecordedExchange((), [called_by(one) for one in sessions], steps)
     (rule,) = (
         one
         for one in load(GATEWAYS).ambients

@@ -98,7 +98,7 @@ def changes_its_tools_at_every_list():
 
 
 def forgets_what_came_with_an_array():
-    """Reads all that lies there and drops it behind an array, which is served in a read of its own."""
+    """Reads all that lies there and drops it after an array, which is served in a read of its own."""
     refused = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no request"}}
     rest = b""
     while chunk := os.read(0, 65536):

@@ -53,8 +53,8 @@ CASES: dict[str, tuple[list[tuple[Any, ...]], list[str]]] = {
     ),
     "a response out of the blue": ([("us", 1), ("them", 1), ("them", 7)], [ORPHAN]),
     "an answer to a notification": ([("note",), NAMELESS], [NOTE]),
-    "a response out of the blue, behind a notification": ([("note",), ("them", "x")], [ORPHAN]),
-    "an answer to a notification, behind an older answer": (
+    "a response out of the blue, after a notification": ([("note",), ("them", "x")], [ORPHAN]),
+    "an answer to a notification, after an older answer": (
         [("us", 1), ("note",), ("them", 1), NAMELESS],
         [NOTE],
     ),
@@ -67,7 +67,7 @@ CASES: dict[str, tuple[list[tuple[Any, ...]], list[str]]] = {
         [("us", 1), ("them", 1), ("broken",), ("error", 1)],
         [],
     ),
-    "a second answer behind a broken line": (
+    "a second answer after a broken line": (
         [("us", 1), ("them", 1), ("broken",), ("them", 1)],
         [ORPHAN],
     ),

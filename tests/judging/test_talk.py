@@ -228,7 +228,7 @@ def test_round_can_be_retried_with_wrong_state_or_answers() -> None:
         sent = mrtr.retry(talk.wire, first, state=None).sent
         assert sent.keys() == {"name", "arguments", "inputResponses"}
         assert "inputResponses" not in mrtr.retry(talk.wire, first, responses=None).sent
-        elsewhere = mrtr.retry(talk.wire, first, exchange=call("echo", text="x"))
+        elsewhere = mrtr.retry(talk.wire, first, request=call("echo", text="x"))
         assert elsewhere.sent["requestState"] == "S1"
         assert said(elsewhere.reply) == "x"
         assert said(mrtr.retry(talk.wire, first).reply)
@@ -245,8 +245,8 @@ def test_refused_question_is_not_retried() -> None:
 def test_rounds_stop_at_their_limit() -> None:
     endless = Client(capabilities={"elicitation": {}}, elicitation=answers.decline())
     with talking(MODERN, "elicit") as talk:
-        exchange = Request("tools/call", {**call("elicit").params, "requestState": "lost"})
-        taken = mrtr.rounds(talk.wire, exchange, endless, most=1)
+        request = Request("tools/call", {**call("elicit").params, "requestState": "lost"})
+        taken = mrtr.rounds(talk.wire, request, endless, most=1)
 
         assert len(taken) == 1
 

@@ -96,7 +96,7 @@ class AnswersNegativeIdsTwice(Fault):
 
 mutants("generated-survived", of=Dies, found_by="reads_json_in_any_spelling", examples=MANY)(
     ReadsEscapesByHand=has(
-        "Dies of an escaped pair of surrogates, behind white space.",
+        "Dies of an escaped pair of surrogates, after white space.",
         kills=lambda self, line, *_: b" " in line and re.search(rb"\\u[dD]8", line) is not None,
     )
 )

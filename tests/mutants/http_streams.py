@@ -376,7 +376,7 @@ def _close_behind_an_event(self: FailsToAnswer) -> None:
 
 mutants("jsonrpc-request-answered", of=FailsToAnswer)(
     LosesTheRestOfAStream=has(
-        "Closes the stream of a call behind an event, and has nothing behind that event.",
+        "Closes the stream of a call after an event, and has nothing after that event.",
         fail=_close_behind_an_event,
     ),
     AnswersWithProgressOnly=has(

@@ -165,7 +165,7 @@ def test_server_profile_accepts_any_json_in_server_lists(items: list[Any], resul
         spoken.versions,
         spoken.extensions,
         spoken.server_info,
-        spoken.listing,
+        spoken.list_methods,
         profile.name,
     ):
         brief(known)

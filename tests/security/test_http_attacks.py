@@ -110,7 +110,7 @@ def test_refusal_of_everything_names_its_beginning(seen: str, said: str) -> None
 
 
 def dies_with_a_session() -> Answer:
-    """Serve until a session ends behind an attack; then answer everything by 500."""
+    """Serve until a session ends after an attack; then answer everything by 500."""
     attacked: list[bytes] = []
     ended: list[bytes] = []
 
@@ -171,7 +171,7 @@ def test_descriptors_count_only_if_the_server_answered_a_later_request(
     suite = attack_file("http.requests")
     monkeypatch.setattr(suite, "WAITING", 0.0)
     reply = SimpleNamespace(answered=answers)
-    session = SimpleNamespace(wire=SimpleNamespace(probe=lambda **_more: reply))
+    session = SimpleNamespace(wire=SimpleNamespace(ping=lambda **_more: reply))
     usage = SimpleNamespace(descriptors=lambda: open_now)
 
     assert suite.descriptors_left(session, usage, 10, 15) == left

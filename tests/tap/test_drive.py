@@ -643,9 +643,9 @@ def test_no_client_is_an_error(
     assert judged("--", "./no-such-program") == 2
 
     assert capsys.readouterr().err == (
-        "mcp-touchstone: client: write the command of the client behind `--`, or client = [...] "
+        "mcp-touchstone: client: write the command of the client after `--`, or client = [...] "
         "into touchstone.toml\n"
-        "mcp-touchstone: client: write the command behind `--`: client -- a\n"
+        "mcp-touchstone: client: write the command after `--`: client -- a\n"
         "mcp-touchstone: client: ./no-such-program: No such file or directory\n"
     )
 

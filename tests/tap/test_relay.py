@@ -414,4 +414,4 @@ def test_a_server_in_a_sandbox_leaves_nothing(name: str, killed: bool, folder: P
 
 def test_a_sandbox_is_for_the_command_of_a_server(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tap", "--sandbox", "unshare", "--wrap", "file.json"]) == 2
-    assert "for the command of a server behind `--`" in capsys.readouterr().err
+    assert "for the command of a server after `--`" in capsys.readouterr().err

@@ -86,7 +86,7 @@ def answer_to(request: bytes, result: Any = None) -> bytes:
 def test_session_id_and_version_are_repeated_and_the_session_is_deleted() -> None:
     with talking(mcp(session="abc")) as (wire, server):
         open_listening(wire, server)
-        assert wire.probe().answered
+        assert wire.ping().answered
         wire.end()
         sent = [(one.split(b" ")[0], headers(one)) for one in server.requests]
 
@@ -130,7 +130,7 @@ def test_messages_of_a_stream_know_their_origin() -> None:
         connection.sendall(stream(*events, b"data: " + answer_to(request) + b"\n"))
 
     with talking(answer) as (wire, _):
-        reply = wire.probe()
+        reply = wire.ping()
         heard = [one for one in wire.transcript if one.source is Source.THEM]
 
     assert reply.answered
@@ -148,7 +148,7 @@ def test_pretty_printed_body_is_one_message() -> None:
         connection.sendall(response(body=text))
 
     with talking(answer) as (wire, _):
-        assert wire.probe().answered
+        assert wire.ping().answered
 
 
 def test_interrupted_stream_is_resumed_with_the_last_event_id() -> None:
@@ -162,7 +162,7 @@ def test_interrupted_stream_is_resumed_with_the_last_event_id() -> None:
             connection.sendall(stream(b"data: " + answer_to(asked[0]) + b"\n"))
 
     with talking(answer) as (wire, server):
-        assert wire.probe().answered
+        assert wire.ping().answered
 
     assert headers(server.requests[1])["last-event-id"] == "e1"
 
@@ -202,7 +202,7 @@ def test_no_get_follows_the_delete_of_a_session() -> None:
 def test_http_error_without_the_id_answers_its_request() -> None:
     refusal = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no session"}}'
     with talking(fixed(response("400 Bad Request", body=refusal))) as (wire, _):
-        reply = wire.probe()
+        reply = wire.ping()
         [entry] = [one for one in wire.transcript if one.source is Source.THEM]
 
     assert reply.code == -32000
@@ -210,7 +210,7 @@ def test_http_error_without_the_id_answers_its_request() -> None:
 
 
 def expiring(body: bytes = b"", after: int = 1) -> Answer:
-    """Serve a session; answer every request behind some pings by 404."""
+    """Serve a session; answer every request after some pings by 404."""
     alive = mcp(session="abc")
     pings = 0
 
@@ -232,10 +232,10 @@ NO_SESSION = b'{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not fo
 def test_nothing_is_sent_after_the_server_ended_the_session(body: bytes) -> None:
     with talking(expiring(body)) as (wire, server):
         open_listening(wire, server)
-        assert wire.probe().result == {}
-        refused = wire.probe()
+        assert wire.ping().result == {}
+        refused = wire.ping()
         sent = len(server.requests)
-        later, other = wire.probe(), wire.request("tools/list")
+        later, other = wire.ping(), wire.request("tools/list")
         wire.notify("notifications/cancelled", {"requestId": 1})
         wire.end()
         asked = wire.transcript.session.asked
@@ -269,7 +269,7 @@ def test_secret_that_the_server_repeats_is_hidden() -> None:
         connection.sendall(response(body=answer_to(request, said)))
 
     with talking(answer, secrets={"Authorization": "Bearer abcdefgh-1234"}) as (wire, _):
-        assert wire.probe().result == {"you": "(hidden)"}
+        assert wire.ping().result == {"you": "(hidden)"}
 
 
 def test_http_error_to_a_malformed_notification_is_no_answer() -> None:
@@ -493,7 +493,7 @@ def test_response_that_holds_no_message_has_its_cause(
             connection.recv(1)
 
     with talking(write) as (wire, _server):
-        reply = wire.probe()
+        reply = wire.ping()
 
     assert not reply.answered
     assert cause in reply.why
@@ -504,6 +504,6 @@ def test_a_stream_that_ends_without_a_message_is_called_that() -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: no\n\n")
 
     with talking(write) as (wire, _server):
-        reply = wire.probe()
+        reply = wire.ping()
 
     assert reply.why == "its stream ended without an answer (HTTP 200, text/event-stream)"

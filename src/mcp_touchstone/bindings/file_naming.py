@@ -89,6 +89,6 @@ def folder_and_name(path: str) -> tuple[str, str]:
 
 
 def first_and_rest(path: str) -> tuple[str, str]:
-    """Split a path behind its first part; the first part of a plain name is ``.``."""
+    """Split a path after its first part; the first part of a plain name is ``.``."""
     first, slash, rest = path.partition("/")
     return (first or "/", rest) if slash else (".", path)

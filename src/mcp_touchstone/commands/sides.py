@@ -49,7 +49,7 @@ def _tap(line: CommandLine) -> int:
 
     options, command = line.options, line.server
     if _confines(options) and not command:
-        return complain("--sandbox and --online are for the command of a server behind `--`")
+        return complain("--sandbox and --online are for the command of a server after `--`")
     if options.listen is not None or options.to:
         mixed = options.wrap or options.unwrap or options.words or command
         if mixed or options.listen is None or not (options.to and options.report):
@@ -58,7 +58,7 @@ def _tap(line: CommandLine) -> int:
     if options.wrap or options.unwrap:
         return _wrap(options) if command is None else complain("--wrap and a command: keep one")
     if options.words or not command or options.report is None:
-        return complain("tap: write the command of the server behind `--`, and --report DIR")
+        return complain("tap: write the command of the server after `--`, and --report DIR")
     return relay.exit_like(_relayed(line, command))
 
 

@@ -32,7 +32,7 @@ def run(line: CommandLine) -> int:
     if line.server:
         wrong += attest.differing(made, _origin(line.server))
     elif options.report is None:
-        say("package      not compared: name the server behind --")
+        say("package      not compared: name the server after --")
     say(f"result       {predicate.get('result', 'unknown')}")
     say(attest.PROVES_NOT)
     for text in wrong:

@@ -85,7 +85,7 @@ def _login(login: Parser) -> None:
 def _check(check: Parser) -> None:
     check.usage = "mcp-touchstone check [options] [TARGET ... | -- COMMAND ... | --self]"
     check.description = (
-        "Check a server: the command behind `--`, or the targets of touchstone.toml or\n"
+        "Check a server: the command after `--`, or the targets of touchstone.toml or\n"
         "pyproject.toml in the working folder."
     )
     check.epilog = STATUS
@@ -128,7 +128,7 @@ def _verify(verify: Parser) -> None:
     verify.usage = "mcp-touchstone verify [options] FILE [-- COMMAND ...]"
     verify.description = (
         "Verify a statement of `check --attest`, offline: its signature, the report, and the\n"
-        "files of the command behind `--`, which is not started."
+        "files of the command after `--`, which is not started."
     )
     verify.epilog = (
         "exit status: 0 all that was named agrees, 1 something differs, 2 the statement or its\n"
@@ -487,7 +487,7 @@ def _tap_show(show: Parser) -> None:
     own(
         show,
         "--until-broken",
-        "stop behind the first line that breaks a rule; exit with 1 if there is one",
+        "stop after the first line that breaks a rule; exit with 1 if there is one",
     )
     own(show, "--unjudged", "ask no rule: the lines alone, in less than half of the time")
     own(show, "--follow", "go on with what is recorded later, until Ctrl-C")

@@ -90,7 +90,7 @@ def parse(words: Sequence[str]) -> CommandLine:
     if "words" not in vars(options):
         own.error("`--` is for a server command, and this command takes none")
     if not server or not server[0]:
-        own.error("the command behind `--` is empty; is a variable not set?")
+        own.error("the command after `--` is empty; is a variable not set?")
     if options.words:
         own.error(f"unrecognized argument {options.words[0]!r} before `--`")
     return CommandLine(options, server)

@@ -94,7 +94,7 @@ def settings(line: "CommandLine", environment: Mapping[str, str] = os.environ) -
             raise ConfigError(f"--target {target}: name the file that defines it with --config")
         return [merged(own, {"command": command})]
     if line.options.subcommand == "init" and config is None:
-        raise ConfigError("init: write the command of your server behind `--`")
+        raise ConfigError("init: write the command of your server after `--`")
     if command is None and several and names == [None]:
         path = config or files.present()
         names = [*(files.targets(path) if path else ())] or names
@@ -120,14 +120,14 @@ def client(line: "CommandLine", environment: Mapping[str, str] = os.environ) -> 
     command = line.server
     if steps := own.get("steps"):
         if command is not None:
-            raise ConfigError("client: --steps and a command behind `--`: keep one")
+            raise ConfigError("client: --steps and a command after `--`: keep one")
         each = ((stepper.STEP, one, *shlex.split(text)) for one, text in steps.items())
         command = (sys.executable, "-I", "-S", stepper.__file__, *chain.from_iterable(each))
     if command is not None:
         own["client"] = command
     config, target = line.options.config, line.options.target
     if line.words:
-        raise ConfigError(f"client: write the command behind `--`: client -- {line.words[0]}")
+        raise ConfigError(f"client: write the command after `--`: client -- {line.words[0]}")
     found = None
     if command is None or config is not None or target is not None:
         trusted = config is not None or bool(line.options.trust_config)
@@ -136,7 +136,7 @@ def client(line: "CommandLine", environment: Mapping[str, str] = os.environ) -> 
         )
     if found is None and command is None:
         raise ConfigError(
-            "client: write the command of the client behind `--`, or client = [...] into "
+            "client: write the command of the client after `--`, or client = [...] into "
             f"{files.FILE}"
         )
     if found is None:
@@ -162,7 +162,7 @@ def gateway(line: "CommandLine") -> Settings:
     named = line.server or line.words or "url" in vars(line.options) or line.options.config
     if not named and files.present() is None:
         raise ConfigError(
-            "no gateway is named: write its command behind `--` (gateway -- COMMAND {server}), or "
+            "no gateway is named: write its command after `--` (gateway -- COMMAND {server}), or "
             f"gateway = [...] into {files.FILE}"
         )
     (found,) = settings(line)
@@ -220,7 +220,7 @@ def _targets(words: Collection[str], config: Path | None) -> list[str | None]:
     if wrong and (len(wrong) < len(asked) or misspelt):
         raise ConfigError(
             f"{path}: no target is called {wrong[0]!r}{nearest(wrong[0], known)}; it names "
-            f"{', '.join(known)}; write a command behind `--`"
+            f"{', '.join(known)}; write a command after `--`"
         )
     return [] if wrong else [*asked]
 
@@ -230,7 +230,7 @@ def _configured(asked: files.ReadOptions) -> Settings:
     own, found = asked.own, files.find(asked)
     if found is None:
         raise ConfigError(
-            f"no server is named, and there is no {files.FILE} here: write the command behind `--` "
+            f"no server is named, and there is no {files.FILE} here: write the command after `--` "
             f"(check -- COMMAND), or let `mcp-touchstone init -- COMMAND` write {files.FILE}; "
             "--self names the bundled reference server"
         )

@@ -21,7 +21,7 @@ class Node:
 
     Attributes:
         start: the place of its first character.
-        end: the place behind its last character.
+        end: the place after its last character.
         value: members by name, items, a string; None for all else.
         inline: whether its members are in brackets, with commas.
     """
@@ -78,7 +78,7 @@ def _json(text: str) -> Node:
     found = _json_value(text, _past(_SPACE, text, 0), 0)
     end = _past(_SPACE, text, found.end)
     if end != len(text):
-        raise json.JSONDecodeError("there is more behind the value", text, end)
+        raise json.JSONDecodeError("there is more after the value", text, end)
     return found
 
 

@@ -394,13 +394,13 @@ class Connection:
         return reply
 
     @property
-    def everyday(self) -> str:
-        """The method that every server of this revision supports: ping, or server/discover."""
+    def ping_method(self) -> str:
+        """The method of a ping: server/discover where the revision has none, or else a list."""
         return self.substitute or ("server/discover" if self.modern else "ping")
 
-    def probe(self, *, seconds: float | None = None, required: bool = True) -> Reply:
-        """Send a request that every server of this revision answers."""
-        return self.request(self.everyday, seconds=seconds, required=required)
+    def ping(self, *, seconds: float | None = None, required: bool = True) -> Reply:
+        """Send ``ping``, or in 2026-07-28 ``server/discover``; any server answers that."""
+        return self.request(self.ping_method, seconds=seconds, required=required)
 
     def end(self, *, polite: bool = True) -> Ending:
         """Shut the server down."""

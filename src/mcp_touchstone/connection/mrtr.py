@@ -1,6 +1,6 @@
 """Make the server send requests: in several rounds in 2026-07-28, else during one request.
 
-first = begin(connection, exchange, client)
+first = begin(connection, request, client)
 second = retry(connection, first)                       a correct client
 second = retry(connection, first, state="forged")       an incorrect client
 """
@@ -26,11 +26,11 @@ class Round:
     """One request of several, and its reply.
 
     Attributes:
-        exchange: the request without the members that rounds add.
+        request: the request without the members that rounds add.
         sent: the params as sent.
     """
 
-    exchange: Request
+    request: Request
     client: Client
     sent: dict[str, Any]
     reply: Reply
@@ -66,10 +66,10 @@ class Provoked:
     rounds: list[Round] = field(default_factory=list)
 
 
-def begin(connection: Connection, exchange: Request, client: Client | None = None) -> Round:
+def begin(connection: Connection, request: Request, client: Client | None = None) -> Round:
     """Send a request that the server may answer with a request for input."""
     who = client or connection.answers.client
-    return _send(connection, exchange, who, dict(exchange.params))
+    return _send(connection, request, who, dict(request.params))
 
 
 def retry(
@@ -78,7 +78,7 @@ def retry(
     *,
     responses: Any = SAME,
     state: Any = SAME,
-    exchange: Request | None = None,
+    request: Request | None = None,
     required: bool = False,
 ) -> Round:
     """Send the request again with the input that its reply requests.
@@ -87,10 +87,10 @@ def retry(
         before: the round that requested input.
         responses: inputResponses; by default the answers of the client; None omits them.
         state: requestState; by default as received; None leaves it out.
-        exchange: another request to send with them.
+        request: another request to send with them.
         required: whether its silence is a finding of its own.
     """
-    goal = exchange or before.exchange
+    goal = request or before.request
     params = dict(goal.params)
     if responses is SAME:
         responses = (
@@ -106,10 +106,10 @@ def retry(
 
 
 def rounds(
-    connection: Connection, exchange: Request, client: Client | None = None, most: int = MOST
+    connection: Connection, request: Request, client: Client | None = None, most: int = MOST
 ) -> list[Round]:
     """Continue until the request has a final answer, or the client does not answer."""
-    found = [begin(connection, exchange, client)]
+    found = [begin(connection, request, client)]
     while found[-1].asks and len(found) < most:
         last = found[-1]
         filled = connection.answers.filled(last.client, last.requests)  # once: a policy may count
@@ -119,21 +119,21 @@ def rounds(
     return found
 
 
-def provoke(connection: Connection, exchange: Request, client: Client | None = None) -> Provoked:
+def provoke(connection: Connection, request: Request, client: Client | None = None) -> Provoked:
     """Make the server send requests, let the client answer, and wait, in either era."""
     if client is not None:
         connection.answers.use(client)
     transcript = connection.transcript
-    start = len(transcript) if exchange.method else 0
-    if not exchange.method:
+    start = len(transcript) if request.method else 0
+    if not request.method:
         connection.wait(lambda: any(questions(transcript)), connection.pace.silence)
         connection.quiet()
         reply = connection.opening or Reply(0, why="the connection was never opened")
         return Provoked(reply, list(questions(transcript)))
     if connection.modern:
-        taken = rounds(connection, exchange)
+        taken = rounds(connection, request)
         return Provoked(taken[-1].reply, list(questions(transcript.since(start))), taken)
-    reply = connection.request(exchange.method, exchange.params, required=False)
+    reply = connection.request(request.method, request.params, required=False)
     return Provoked(reply, list(questions(transcript.since(start))))
 
 
@@ -149,12 +149,12 @@ def altered(state: str) -> str:
 
 def _send(
     connection: Connection,
-    exchange: Request,
+    request: Request,
     client: Client,
     params: dict[str, Any],
     *,
     required: bool = False,
 ) -> Round:
     meta = connection.meta(capabilities=dict(client.capabilities)) if connection.modern else None
-    reply = connection.request(exchange.method, params, meta=meta, required=required)
-    return Round(exchange, client, params, reply)
+    reply = connection.request(request.method, params, meta=meta, required=required)
+    return Round(request, client, params, reply)

@@ -37,7 +37,7 @@ class Pending:
     def __init__(
         self,
         connection: Connection,
-        exchange: Request,
+        request: Request,
         *,
         token: Any = None,
         level: str | None = None,
@@ -47,7 +47,7 @@ class Pending:
         self._connection = connection
         self.token = token
         meta = tagged(connection, token=token, level=level)
-        message = connection.build(exchange.method, exchange.params, id=id, meta=meta)
+        message = connection.build(request.method, request.params, id=id, meta=meta)
         self.id = message["id"]
         self.sent = now()
         self.line = connection.say(message, required=False)

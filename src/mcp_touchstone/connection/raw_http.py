@@ -288,7 +288,7 @@ class RawHttp:
         """Send the first request of another client: ``initialize``, or a stateless one."""
         wire = self._connection
         if wire.modern:
-            return self.post(wire.build(wire.everyday), change, path=path)
+            return self.post(wire.build(wire.ping_method), change, path=path)
         params = {
             "protocolVersion": wire.transcript.revision,
             "capabilities": wire.transcript.capabilities,

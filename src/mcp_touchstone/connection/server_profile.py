@@ -178,7 +178,7 @@ class Spoken:
     def substitute(self) -> str:
         """The list to ask for in place of ping or server/discover; empty if it has that method."""
         lists = [f"{feature}/list" for feature in self.served]
-        return next(iter(lists if self.pings else self.listing), "")
+        return next(iter(lists if self.pings else self.list_methods), "")
 
     @property
     def harmless(self) -> list[str]:
@@ -220,7 +220,7 @@ class Spoken:
         return object_in(self.capabilities, "extensions")
 
     @property
-    def listing(self) -> list[str]:
+    def list_methods(self) -> list[str]:
         """List methods that returned a page."""
         return [LISTS[feature][0] for feature in self.lists]
 

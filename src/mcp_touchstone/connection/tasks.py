@@ -28,7 +28,7 @@ class Task:
     def __init__(
         self,
         connection: Connection,
-        exchange: Request,
+        request: Request,
         *,
         ttl: int | None = TTL,
         token: Any = None,
@@ -37,8 +37,8 @@ class Task:
         """Request it; ``more`` are further members of ``task``."""
         self._connection = connection
         wish = {**({} if ttl is None else {"ttl": ttl}), **(more or {})}
-        params = {**exchange.params, "task": wish}
-        self.request = Pending(connection, Request(exchange.method, params), token=token)
+        params = {**request.params, "task": wish}
+        self.request = Pending(connection, Request(request.method, params), token=token)
         self.states: list[dict[str, Any]] = []
         self._wanted: Pending | None = None
         self.created = self.request.reply()

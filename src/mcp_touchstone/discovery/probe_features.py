@@ -37,8 +37,8 @@ def find_calls(scout: Prober) -> None:
             continue
         refused: Attempt | None = None
         invalid = ""
-        for exchange in scout.calls(tool):
-            attempt = scout.attempt(exchange, tool)
+        for request in scout.calls(tool):
+            attempt = scout.attempt(request, tool)
             if attempt is None:
                 break
             if attempt.reply.succeeded:
@@ -128,8 +128,8 @@ def _read_template(scout: Prober, template: Mapping[str, Any]) -> None:
     names = uri_template.variables(pattern)
     worked = 0
     for values in _values(scout, pattern, names):
-        exchange = Request("resources/read", {"uri": uri_template.expand(pattern, values)})
-        attempt = scout.attempt(exchange, template)
+        request = Request("resources/read", {"uri": uri_template.expand(pattern, values)})
+        attempt = scout.attempt(request, template)
         if attempt is not None and _was_read(attempt):
             scout.found("readable-template", attempt.example())
             scout.found("readable-resource", attempt.example())

@@ -63,17 +63,17 @@ def _use(scout: Prober, wanted: set[str]) -> None:
     if not scout.tools():
         for word in wanted:
             scout.note(word, NOT_NAMED)
-    for exchanges, item in _things(scout):
-        for exchange in exchanges:
+    for requests, item in _things(scout):
+        for request in requests:
             connection = scout.connection()
             if connection is None or wanted <= scout.spoken.found.keys():
                 return
             if connection.modern:
                 connection.answers.use(willing(scout.revision))
-            provoked = provoke(connection, exchange)
-            if exchange.method and not provoked.reply.answered:
+            provoked = provoke(connection, request)
+            if request.method and not provoked.reply.answered:
                 scout.unanswered(connection)
-            _keep(scout, exchange, item, provoked)
+            _keep(scout, request, item, provoked)
             if provoked.questions or provoked.reply.succeeded:
                 break
 
@@ -81,11 +81,11 @@ def _use(scout: Prober, wanted: set[str]) -> None:
 def _run_tasks(scout: Prober) -> None:
     """Run tools as tasks, until one sends a request."""
     for tool in scout.tools():
-        for exchange in scout.calls(tool)[:CANDIDATES] if may_be_task(tool) else ():
+        for request in scout.calls(tool)[:CANDIDATES] if may_be_task(tool) else ():
             connection = scout.connection()
             if connection is None or scout.spoken.found.get(TASK):
                 return
-            task = Task(connection, exchange)
+            task = Task(connection, request)
             if not task.created.answered:
                 scout.unanswered(connection, task.request)
             if task.id:
@@ -93,7 +93,7 @@ def _run_tasks(scout: Prober) -> None:
                 sent = server_requests.questions(connection.transcript.since(task.request.line))
                 asked = tuple(_as_asked(one) for one in sent if one.method != "roots/list")
                 if asked:
-                    found = Example(exchange.method, exchange.params, item=tool, asked=asked)
+                    found = Example(request.method, request.params, item=tool, asked=asked)
                     scout.found(TASK, found)
                 break
 
@@ -122,13 +122,13 @@ def _things(scout: Prober) -> Iterator[tuple[list[Request], Mapping[str, Any]]]:
         yield [Request("resources/read", {"uri": item["uri"]})], item
 
 
-def _keep(scout: Prober, exchange: Request, item: Mapping[str, Any], provoked: Provoked) -> None:
+def _keep(scout: Prober, request: Request, item: Mapping[str, Any], provoked: Provoked) -> None:
     asked = [_as_asked(question) for question in provoked.questions]
     asked += [{"method": "elicitation/create", "params": one} for one in _urls(provoked.reply)]
     interim = [taken for taken in provoked.rounds if taken.asks]
     example = Example(
-        exchange.method,
-        exchange.params,
+        request.method,
+        request.params,
         result=(interim[0].reply.result if interim else provoked.reply.result) or {},
         item=item,
         asked=tuple(asked),

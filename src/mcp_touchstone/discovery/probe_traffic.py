@@ -48,9 +48,9 @@ def find_traffic(scout: Prober) -> None:
         found = scout.spoken.found
         if number >= ENOUGH or (found.get("progress-call") and found.get("log-traffic")):
             break
-        exchange = Request(example.method, example.params)
+        request = Request(example.method, example.params)
         token = f"touchstone-progress-{number}"
-        attempt = scout.attempt(exchange, example.item, token=token, level="debug")
+        attempt = scout.attempt(request, example.item, token=token, level="debug")
         if attempt is not None:
             note_traffic(scout, attempt)
     connection = scout.connection()
@@ -58,7 +58,7 @@ def find_traffic(scout: Prober) -> None:
         return
     connection.quiet()
     methods = (m.method for e in connection.transcript for m in e.messages if m.answers is None)
-    if LOGGED in methods:  # messages that belong to no exchange of ours
+    if LOGGED in methods:  # messages that belong to no request of ours
         scout.found("log-traffic", Example(""))
 
 
@@ -72,7 +72,7 @@ def _known(scout: Prober) -> Iterator[Example]:
 
 
 def note_traffic(scout: Prober, attempt: Attempt) -> None:
-    """Record an exchange with progress or log messages; rules judge the progress token."""
+    """Record a request with progress or log messages; rules judge the progress token."""
     if attempt.notified("notifications/progress"):
         scout.found("progress-call", attempt.example())
     if attempt.notified(LOGGED):
@@ -119,8 +119,8 @@ def _count_up(scout: Prober, call: Example, name: str) -> Iterator[Attempt]:
         if larger[name] == tried:
             break
         tried = larger[name]
-        exchange = Request(call.method, {**call.params, "arguments": larger})
-        attempt = scout.attempt(exchange, call.item)
+        request = Request(call.method, {**call.params, "arguments": larger})
+        attempt = scout.attempt(request, call.item)
         if attempt is None or not attempt.reply.succeeded:
             break
         if attempt.seconds >= SLOW:
@@ -135,8 +135,8 @@ def _count_up(scout: Prober, call: Example, name: str) -> Iterator[Attempt]:
 def _lasts_again(scout: Prober, call: Example) -> Iterator[Attempt]:
     """Send a slow call again, since a busy machine may have delayed it."""
     token = f"touchstone-progress-{call.name}"
-    exchange = Request(call.method, call.params)
-    attempt = scout.attempt(exchange, call.item, token=token, level="debug")
+    request = Request(call.method, call.params)
+    attempt = scout.attempt(request, call.item, token=token, level="debug")
     if attempt is not None and attempt.reply.succeeded and attempt.seconds >= SLOW:
         scout.found("slow-call", attempt.example())
         yield attempt
@@ -157,9 +157,9 @@ def _slow_down(scout: Prober, call: Example) -> Iterator[Attempt]:
         longer = slowed(call.schema, call.arguments, wish)
         if longer is None:
             break
-        exchange = Request(call.method, {**call.params, "arguments": longer})
+        request = Request(call.method, {**call.params, "arguments": longer})
         token = f"touchstone-progress-{call.name}"
-        attempt = scout.attempt(exchange, call.item, token=token, level="debug")
+        attempt = scout.attempt(request, call.item, token=token, level="debug")
         if attempt is None or not attempt.reply.succeeded:
             break
         if attempt.seconds >= SLOW:
@@ -182,16 +182,16 @@ def find_task(scout: Prober) -> None:
         if not may_be_task(tool):
             continue
         calls = scout.calls(tool)
-        for exchange in calls:
+        for request in calls:
             connection = scout.connection()
             if connection is None:
                 return
-            task = Task(connection, exchange, token=f"touchstone-task-{tool['name']}")
+            task = Task(connection, request, token=f"touchstone-task-{tool['name']}")
             if not task.created.answered:
                 scout.unanswered(connection, task.request)
             elif task.created.result is not None or not needs_task(tool, scout.revision):
                 # the chapter on tasks judges any answer of a declared tool
-                scout.found("task-tool", _watch(scout, task, exchange, tool))
+                scout.found("task-tool", _watch(scout, task, request, tool))
                 break
             else:
                 scout.note("task-tool", f"{tool['name']} answered {task.created}")
@@ -218,19 +218,19 @@ def _slow_task_down(scout: Prober) -> None:
         connection = scout.connection()
         if connection is None or longer is None or not needs_task(known.item, scout.revision):
             continue
-        exchange = Request(known.method, {**known.params, "arguments": longer})
-        task = Task(connection, exchange, token=f"touchstone-task-{known.name}-slow")
-        example = _watch(scout, task, exchange, known.item)
+        request = Request(known.method, {**known.params, "arguments": longer})
+        task = Task(connection, request, token=f"touchstone-task-{known.name}-slow")
+        example = _watch(scout, task, request, known.item)
         if task.id and example.seconds >= SLOW:
             scout.found("slow-task", example)
 
 
-def _watch(scout: Prober, task: Task, exchange: Request, tool: Mapping[str, Any]) -> Example:
+def _watch(scout: Prober, task: Task, request: Request, tool: Mapping[str, Any]) -> Example:
     if not task.wait(TASK_PATIENCE) and task.id and scout.spoken.declares("tasks.cancel"):
         task.cancel()
     return Example(
-        exchange.method,
-        exchange.params,
+        request.method,
+        request.params,
         result=task.created.result or {},
         seconds=task.lasted,
         item=tool,

@@ -52,7 +52,7 @@ class Processes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempted exchange.
+    """One attempted request.
 
     Attributes:
         seconds: its duration, in seconds.
@@ -60,7 +60,7 @@ class Attempt:
         item: the listed definition it uses.
     """
 
-    exchange: Request
+    request: Request
     reply: Reply
     seconds: float
     messages: list[Message]
@@ -73,8 +73,8 @@ class Attempt:
     def example(self) -> Example:
         """Return it as an example."""
         return Example(
-            self.exchange.method,
-            self.exchange.params,
+            self.request.method,
+            self.request.params,
             result=self.reply.result or {},
             seconds=self.seconds,
             item=self.item,
@@ -136,7 +136,7 @@ class Prober:
 
     def attempt(
         self,
-        exchange: Request,
+        request: Request,
         item: Mapping[str, Any] | None = None,
         *,
         token: Any = None,
@@ -146,13 +146,13 @@ class Prober:
         connection = self.connection()
         if connection is None:
             return None
-        pending = Pending(connection, exchange, token=token, level=level)
+        pending = Pending(connection, request, token=token, level=level)
         reply = pending.reply()
         seconds = pending.age
         messages = [message for _, message in heard(connection, pending.line)]
         if not reply.answered:
             self.unanswered(connection, pending)
-        return Attempt(exchange, reply, seconds, messages, item or {})
+        return Attempt(request, reply, seconds, messages, item or {})
 
     def unanswered(self, connection: Connection, pending: Pending | None = None) -> None:
         """Cancel a request that hangs, and abandon the process if it hangs too."""
@@ -162,7 +162,7 @@ class Prober:
             return
         if pending is not None:
             pending.cancel("it took too long")
-        probed = connection.probe(seconds=connection.pace.silence, required=False)
+        probed = connection.ping(seconds=connection.pace.silence, required=False)
         self.is_alive = probed.answered
         if not self.is_alive:
             self._processes.replace(self.revision, self._share)

@@ -197,7 +197,7 @@ def _excludes_others(spawn: Spawn, profile: _Draft, connections: Mapping[str, Co
 
 def _serves(connection: Connection) -> bool:
     """Return whether a process answers; one that is not ready may lose its first request."""
-    return any(connection.probe(required=False).answered for _ in range(2))
+    return any(connection.ping(required=False).answered for _ in range(2))
 
 
 def _opened(spawn: Spawn, revision: str) -> Connection:
@@ -459,7 +459,7 @@ def read_lists(spoken: Spoken, connection: Connection) -> Spoken:
 def _measure(profile: _Draft, connections: Mapping[str, Connection]) -> None:
     for revision in filter(connections.__contains__, profile.spoken):
         before = now()
-        reply = connections[revision].probe()
+        reply = connections[revision].ping()
         if reply.answered:
             profile.pace.round_trip = now() - before
             if reply.code == METHOD_NOT_FOUND and not rev.is_modern(revision):

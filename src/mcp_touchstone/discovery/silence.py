@@ -51,7 +51,7 @@ class OddInput:
         clause: the clause that a server breaks if it needs this input.
         expected: what the clause asks for.
         actual: what the server does instead, and the usual cure.
-        again: sends the input behind the first request, also to a process that already has that;
+        again: sends the input after the first request, also to a process that already has that;
             None for a first request with a header.
     """
 
@@ -84,7 +84,7 @@ def _opening(connection: Connection) -> dict[str, Any]:
 
 
 def _pings(connection: Connection) -> None:
-    connection.say_together(*(connection.build(connection.everyday) for _ in range(MANY)))
+    connection.say_together(*(connection.build(connection.ping_method) for _ in range(MANY)))
 
 
 WHOLE_LINES: Final = "an answer while stdin stays open"

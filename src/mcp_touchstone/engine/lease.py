@@ -252,7 +252,7 @@ class Lender:
         if lease.planned.case.place is Place.FIRST:
             return self.put(lease.planned.revision, first, lease.planned.share)
         if lease.site is None or not (
-            first.probe().answered and lease.site.ground.restored(lease.site.state)
+            first.ping().answered and lease.site.ground.restored(lease.site.state)
         ):
             return False
         with self._lock:
@@ -269,7 +269,7 @@ class Lender:
         first = lease.server.connections[0]
         found = {Outcome.FAIL, Outcome.WARN, Outcome.BROKEN}
         blamed = first.gone or any(judgement.outcome in found for judgement in judgements)
-        reply = first.probe(required=not blamed)
+        reply = first.ping(required=not blamed)
         first.transcript.enter("")
         if reply.answered:
             return ""
@@ -426,7 +426,7 @@ class Lender:
         self._hosts.append(second)
         if second.open().result is None or not _are_apart(first, second):
             return False
-        return all(one.probe(required=False).result is not None for one in (first, second))
+        return all(one.ping(required=False).result is not None for one in (first, second))
 
     # --- ends
 

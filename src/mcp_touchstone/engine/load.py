@@ -138,7 +138,7 @@ def _measure(found: Load, connection: Connection) -> None:
     rest = _memory(connection)
     spoken = found.profile.spoken[found.revision]
     tools = [one for one in spoken.found.get("callable-tool", []) if one.name][:TOOLS]
-    plain = dict.fromkeys((connection.everyday, *spoken.listing))
+    plain = dict.fromkeys((connection.ping_method, *spoken.list_methods))
     kinds = [_Kind(method, method, None) for method in plain]
     kinds += [_Kind(f"{one.method} {one.name}", one.method, one.params) for one in tools]
     kinds = [_alone(connection, kind) for kind in kinds]
@@ -201,7 +201,7 @@ def _lane(found: Load, connection: Connection, kinds: Sequence[_Kind], flying: i
     for line in list(open_):
         connection.answer_to(line, patient=True)
     take()
-    if connection.gone or connection.probe().answered:
+    if connection.gone or connection.ping().answered:
         found.lost += len(open_)
     strays = [
         message

@@ -18,7 +18,7 @@ from mcp_touchstone.engine.stages import fold
 from mcp_touchstone.gateway import scene
 from mcp_touchstone.gateway.scene import GatewayError, Way, hold
 from mcp_touchstone.judging.gateway_talk import ExchangePlan
-from mcp_touchstone.judging.hops import Held, Pair
+from mcp_touchstone.judging.hops import Pair, RecordedExchange
 from mcp_touchstone.parts.part import INFO
 from mcp_touchstone.results.run import CaseResult, Execution, Run
 from mcp_touchstone.results.subject import Subject
@@ -206,7 +206,7 @@ class _Course:
                 self.pairs[revision].append(pair)  # first, so that Ctrl-C loses no finding
                 self.pairs[revision][-1] = self._confirmed(pair, name, revision)
 
-    def _hold(self, name: str, revision: str, again: str = "") -> Held:
+    def _hold(self, name: str, revision: str, again: str = "") -> RecordedExchange:
         """Hold an exchange through the gateway, which is started for it."""
         self.progress(revision, f"{name}{again}")
         through = hold(self.way, self.registry.parts[name], name, revision)
@@ -215,7 +215,7 @@ class _Course:
         self._keep(through, f"{self.starts:02}-{revision}-{name}-through")
         return through
 
-    def _keep(self, held: Held, name: str) -> None:
+    def _keep(self, held: RecordedExchange, name: str) -> None:
         """Write what our server recorded, and keep the connections of our clients for their files.
 
         Raises:
@@ -232,7 +232,7 @@ class _Course:
         except OSError as error:
             raise GatewayError(f"--save {self.save}: {error.strerror}") from error
 
-    def _pair(self, through: Held, name: str, revision: str) -> Pair:
+    def _pair(self, through: RecordedExchange, name: str, revision: str) -> Pair:
         """Hold an exchange without the gateway too; return both."""
         direct = hold(self.way.direct, self.registry.parts[name], name, revision)
         self._keep(direct, f"{self.starts:02}-{revision}-{name}-direct")
@@ -264,7 +264,7 @@ class _Course:
         return {one.clause for some in judged for one in some if one.outcome in findings}
 
 
-def _info(held: Held) -> Mapping[str, object]:
+def _info(held: RecordedExchange) -> Mapping[str, object]:
     """Return the name and version that a gateway reports; empty if it passes ours on."""
     result = held.steps["opening"].result
     own = object_in(result, "_meta").get(f"{rev.META}serverInfo")

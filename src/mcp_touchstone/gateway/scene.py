@@ -21,7 +21,7 @@ from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.gateway.http_upstream import UpstreamServer
 from mcp_touchstone.judging.expected import Expected
 from mcp_touchstone.judging.gateway_talk import ExchangePlan, ExchangeTalk, NoSecondClientError
-from mcp_touchstone.judging.hops import Held
+from mcp_touchstone.judging.hops import RecordedExchange
 from mcp_touchstone.parts.callers import TOKENS
 from mcp_touchstone.parts.canary import FetchCanary
 from mcp_touchstone.parts.part import REDIRECTS, listening
@@ -340,7 +340,7 @@ def _as_asked(usual: answers.Policy) -> answers.Policy:
     return policy
 
 
-def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Held:
+def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> RecordedExchange:
     """Hold an exchange once; end all that was started.
 
     Raises:
@@ -377,7 +377,7 @@ def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Held:
         if ended := next(filter(None, (server.trouble for server in behind)), ""):
             trouble = f"{ended} in {name}"
         replays = heard()
-        return Held(
+        return RecordedExchange(
             [each.transcript for each in talk.connections] if talk else (),
             [each.server for each in replays],
             talk.steps if talk else {},

@@ -164,8 +164,8 @@ def _of_example(kind: str, example: Example, root: str) -> Stop:
     return Stop(f"{kind}-{slug(str(subject))}", ask, of)
 
 
-def _anywhere(exchange: Request, root: str) -> Request:
-    return Request(exchange.method, replaced(dict(exchange.params), root, ROOT))
+def _anywhere(request: Request, root: str) -> Request:
+    return Request(request.method, replaced(dict(request.params), root, ROOT))
 
 
 def slug(name: str) -> str:

@@ -85,7 +85,7 @@ def status_line(raw: bytes) -> tuple[str, int, str]:
 
 
 def fields(source: io.BufferedIOBase) -> Headers:
-    """Return the headers up to the empty line behind them (RFC 9112 section 5), or trailers.
+    """Return the headers up to the empty line after them (RFC 9112 section 5), or trailers.
 
     Raises:
         MalformedError: a line is no field: it is folded, has a blank before the colon, a control
@@ -137,10 +137,10 @@ class Body:
     """The body of a message; iterate over it to read its pieces as they come.
 
     Attributes:
-        source: the bytes behind the head.
+        source: the bytes after the head.
         left: bytes that are left, of the body or of a chunk; None for all up to the end.
         chunked: whether it comes in chunks.
-        trailers: fields behind the last chunk.
+        trailers: fields after the last chunk.
     """
 
     source: io.BufferedIOBase
@@ -196,7 +196,7 @@ class Body:
 def body_of(
     version: str, headers: Headers, source: io.BufferedIOBase, otherwise: int | None
 ) -> Body:
-    """Return the body behind a head (RFC 9112 section 6.3).
+    """Return the body after a head (RFC 9112 section 6.3).
 
     Args:
         version: HTTP/1.1 or HTTP/1.0, which has no chunks.

@@ -197,7 +197,7 @@ class Responses(BaseHTTPRequestHandler):
             messages = stream.after(after, TURN)
             if self.client_left():  # the first write after a disconnect seems to succeed
                 return False
-            for after, data in messages:  # noqa: PLR1704  (we are behind it once written)
+            for after, data in messages:  # noqa: PLR1704  (we are after it once written)
                 name = None if resumable is None else f"{stream.number}-{after}"
                 self._chunk(event(data, id=name))
                 stream.delivered = after

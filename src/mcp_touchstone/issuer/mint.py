@@ -34,7 +34,7 @@ ALGORITHM: Final = "RS256"
 CLIENTS: Final = "ES256"
 """Algorithm of the assertions of clients."""
 
-SLASH: Final = "a slash behind aud"
+SLASH: Final = "a slash after aud"
 ID_JAG: Final = "oauth-id-jag+jwt"
 """Type of an identity assertion that is a grant, by the draft of the IETF for that."""
 

@@ -154,7 +154,7 @@ class Record:
         """Return the response that ended without the answer to a line; empty for none.
 
         It is certain that no answer comes any more: each response to the request has ended, none
-        can be continued behind an event, and the server served a later request.
+        can be continued after an event, and the server served a later request.
         """
         carrying = self._carrying(line)
         ended = _end(carrying)

@@ -4,15 +4,21 @@ A fact has a place (``authorize``, ``token`` and so on), and an object without s
 one, ``server``, is what our server asks for.
 """
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mcp_touchstone.judging import clients
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.framing import loads
 
-Fact = tuple[int, str, dict[str, Any]]
-"""A line, a place and what is noted of it."""
+
+class Fact(NamedTuple):
+    """A line of a recording, a place, and what our server or its issuer noted of it."""
+
+    line: int
+    place: str
+    noted: dict[str, Any]
+
 
 KINDS: Final = {
     **dict.fromkeys(
@@ -65,9 +71,9 @@ def facts(record: Record, *places: str) -> list[Fact]:
         noted = loads(text)
         known = isinstance(noted, dict) and noted.keys() >= {*REQUIRED.get(place, ("",))}
         if known and all(_is_ours(name, value) for name, value in noted.items()):
-            found.append((entry.n, place, noted))
+            found.append(Fact(entry.n, place, noted))
     is_ours = any(place == "server" for _, place, _ in found)
-    return [one for one in found if is_ours and (not places or one[1] in places)]
+    return [one for one in found if is_ours and (not places or one.place in places)]
 
 
 def _is_ours(name: str, value: Any) -> bool:
@@ -77,7 +83,7 @@ def _is_ours(name: str, value: Any) -> bool:
     return isinstance(value, kind) and all(isinstance(one, str) for one in texts)
 
 
-def asked(record: Record) -> dict[str, Any]:
+def setup(record: Record) -> dict[str, Any]:
     """Return what our server asks for; empty if it needs no token."""
     return next((noted for _, _, noted in facts(record, "server")), {})
 

@@ -25,7 +25,7 @@ class Conversation(Talk):
 
     @property
     def root(self) -> SafePath:
-        """The folder of the server; a scenario that is ``apart`` may change it."""
+        """The folder of the server; a scenario with ``Place.OWN_FOLDER`` may change it."""
         return self.server.root
 
     def since(self, n: int) -> list[Entry]:
@@ -33,10 +33,10 @@ class Conversation(Talk):
         return self.wire.transcript.since(n)
 
     def run(
-        self, exchange: Request, *, meta: Mapping[str, Any] | None = None, required: bool = True
+        self, request: Request, *, meta: Mapping[str, Any] | None = None, required: bool = True
     ) -> Reply:
-        """Send an exchange again and wait for its answer."""
-        return self.wire.request(exchange.method, exchange.params, meta=meta, required=required)
+        """Send a request again and wait for its answer."""
+        return self.wire.request(request.method, request.params, meta=meta, required=required)
 
     @staticmethod
     def need(reply: Reply, what: str) -> dict[str, Any]:

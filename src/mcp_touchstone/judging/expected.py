@@ -114,7 +114,7 @@ class Expected:
         return parts.get("uri") or f"{parts['scheme']}://{parts['rest']}"
 
     @property
-    def second(self) -> str:
+    def second_prefix(self) -> str:
         """What the names of the second server begin with."""
         return self.further[0] if self.further else SECOND
 

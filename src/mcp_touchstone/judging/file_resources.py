@@ -11,7 +11,7 @@ READS: Final = 8
 """Resources read to find one that is a file of the tree."""
 
 
-def served(talk: Conversation, uris: list[str]) -> tuple[str, SafePath] | None:
+def find_file_resource(talk: Conversation, uris: list[str]) -> tuple[str, SafePath] | None:
     """Read listed resources until one is a file of the folder; return its URI and the file."""
     texts = {}
     for file in sorted(talk.root.below()):

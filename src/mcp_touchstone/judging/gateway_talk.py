@@ -10,7 +10,7 @@ from mcp_touchstone.catalog.scenario import declare_part
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.raw_http import RawHttp
 from mcp_touchstone.judging.expected import Expected
-from mcp_touchstone.judging.hops import ExchangeStep, Held, cancelled_at
+from mcp_touchstone.judging.hops import ExchangeStep, RecordedExchange, cancelled_at
 from mcp_touchstone.parts.upstream import Upstream
 from mcp_touchstone.transport.channel import StdioChannel
 from mcp_touchstone.transport.process import now
@@ -40,7 +40,7 @@ class ExchangeTalk:
     Args:
         open_: opens a connection of a further client, with a token or none.
         expected: what the gateway is meant to change; nothing without one.
-        behind: returns what our server has heard and said up to now.
+        upstream: returns what our server has heard and said up to now.
 
     Attributes:
         steps: the steps so far.
@@ -52,9 +52,9 @@ class ExchangeTalk:
         self,
         open_: Callable[[str], Connection],
         expected: Expected,
-        behind: Callable[[], Sequence[Transcript]],
+        upstream: Callable[[], Sequence[Transcript]],
     ) -> None:
-        self._open, self.expected, self._behind = open_, expected, behind
+        self._open, self.expected, self._upstream = open_, expected, upstream
         self.connections: list[Connection] = [open_("")]
         self.steps: dict[str, ExchangeStep] = {}
         self.facts: dict[str, Any] = {}
@@ -125,13 +125,13 @@ class ExchangeTalk:
         connection.notify("notifications/cancelled", params)
 
     def heard(self, method: str, line: int, client: int = 0) -> Any:
-        """Return the first message of a method behind a line of a client; None for none."""
+        """Return the first message of a method after a line of a client; None for none."""
         later = self.connections[client].transcript.since(line)
         every = (message for entry in later for message in entry.messages)
         return next((one.value for one in every if one.method == method), None)
 
     def hear(self, line: int, *methods: str, client: int = 0) -> None:
-        """Wait until a message of each method has come behind a line of a client."""
+        """Wait until a message of each method has come after a line of a client."""
         heard = functools.partial(self.heard, line=line, client=client)
         self.connections[client].wait(lambda: all(map(heard, methods)), SOON)
 
@@ -146,7 +146,7 @@ class ExchangeTalk:
         """Return whether our server learnt in time that nobody waits for a call any more."""
         until = now() + SOON
         while (
-            found := cancelled_at(Held(upstream=self._behind()), mark)
+            found := cancelled_at(RecordedExchange(upstream=self._upstream()), mark)
         ) is None and now() < until:
             self.first.quiet(LOOK)
         return found is not None

@@ -16,8 +16,8 @@ MOST: Final = 8
 
 
 def harmless_requests(talk: Conversation) -> list[dict[str, Any]]:
-    """Return an everyday request, those of the lists, and a call of a harmless tool."""
-    methods = (talk.wire.everyday, *talk.spoken.listing)
+    """Return a ping, those of the lists, and a call of a harmless tool."""
+    methods = (talk.wire.ping_method, *talk.spoken.list_methods)
     calls = [{"name": tool, "arguments": {}} for tool in talk.spoken.harmless[:1]]
     found = [talk.wire.build(method) for method in methods]
     return found + [talk.wire.build("tools/call", call) for call in calls]
@@ -81,7 +81,7 @@ def _without_a_token(talk: Conversation) -> HttpAnswer:
 
 def _later(talk: Conversation) -> Iterator[dict[str, Any]]:
     """Yield requests that a server may guard though it serves its first one to everybody."""
-    for method in talk.spoken.listing:
+    for method in talk.spoken.list_methods:
         yield talk.wire.build(method)
     tools = [one["name"] for one in talk.spoken.named("tools") if is_read_only(one)]
     for tool in (*(*talk.spoken.harmless, *tools)[:MOST], NO_TOOL):

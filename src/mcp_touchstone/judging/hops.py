@@ -104,8 +104,8 @@ class ExchangeStep(Reply):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """An exchange as it was held.
+class RecordedExchange:
+    """What was recorded while an exchange was held.
 
     Attributes:
         clients: what each of our clients saw.
@@ -149,7 +149,7 @@ class Held:
         """Return the notifications and requests of a method that reached a client.
 
         Args:
-            until: a step; what comes behind its answer is left out.
+            until: a step; what comes after its answer is left out.
         """
         end = self.steps[until].entry if until in self.steps else None
         return [
@@ -215,8 +215,8 @@ class Pair(Record):
         passing: clauses whose findings did not come again, and the number of further runs.
     """
 
-    direct: Held = field(default_factory=Held)
-    through: Held = field(default_factory=Held)
+    direct: RecordedExchange = field(default_factory=RecordedExchange)
+    through: RecordedExchange = field(default_factory=RecordedExchange)
     expected: Expected = field(default_factory=Expected)
     passing: Mapping[str, int] = field(default_factory=dict)
 
@@ -238,8 +238,8 @@ class Pair(Record):
         if hop == CLIENT and self.scenario == GARBAGE:
             return
         alone, records = (
-            held.peers if hop == UPSTREAM else [Record(t, self.profile) for t in held.clients[:1]]
-            for held in (self.direct, self.through)
+            side.peers if hop == UPSTREAM else [Record(t, self.profile) for t in side.clients[:1]]
+            for side in (self.direct, self.through)
         )
         ours = {seen.clause for one in alone for seen in rule.watch(one) if not seen.passed}
         for number, one in enumerate(records):
@@ -249,87 +249,89 @@ class Pair(Record):
                     beside = tuple((f"{hop}:{number}", n) for n in lines)
                     yield replace(seen, n=None, beside=beside)
 
-    def taken(self, *names: str) -> Iterator[str]:
-        """Yield those of some steps, or of all, that our server answers directly."""
+    def comparable(self, *names: str) -> Iterator[str]:
+        """Yield those of some steps, or of all, that our server answers without a gateway."""
         for name, step in self.direct.steps.items():
             if step.value is not None and name in self.through.steps and name in (names or [name]):
                 yield name
 
     def changes(self, name: str) -> list[Difference]:
         """Return the differences between the answers of a step, apart from what is expected."""
-        old, new = (held.steps[name].value for held in (self.direct, self.through))
+        old, new = (side.steps[name].value for side in (self.direct, self.through))
         new = self.expected.ours(new)
         return list(differences(plain(old, self.expected.kept), plain(new, self.expected.own)))
 
-    def lost(self, clause: str, name: str, old: Any, new: Any) -> Seen:
-        """Return whether nothing of a value is lost; what is added or changed does not count."""
+    def judge_nothing_lost(self, clause: str, name: str, old: Any, new: Any) -> Seen:
+        """Judge that nothing of a value is lost; what is added or changed does not count."""
         found = [one for one in differences(old, new) if fate(one) is Fate.LOST]
-        return self.seen(clause, name, not found, f"each member of {name}", in_words(found))
+        return self.judge(clause, name, not found, f"each member of {name}", in_words(found))
 
-    def kept(self, clause: str, name: str, old: Any, new: Any, expected: str = AS_SAID) -> Seen:
-        """Return whether what a step has directly is what it has through the gateway."""
+    def compare(self, clause: str, name: str, old: Any, new: Any, expected: str = AS_SAID) -> Seen:
+        """Judge that a step has through the gateway what it has without it."""
         found = list(differences(old, self.expected.ours(new)))
         step, why = self.through.steps[name], [in_words(found)]
         if step.value is None:
-            why += [step.why, "" if self.behind(name) else "the server did not get the request"]
+            why += [step.why, "" if self.at_server(name) else "the server did not get the request"]
         actual = "; ".join(filter(None, why))
-        return self.seen(clause, name, not found, expected, actual)
+        return self.judge(clause, name, not found, expected, actual)
 
-    def arrives(self, clause: str, name: str, *methods: str, until: str = "") -> Iterator[Seen]:
-        """Yield whether the messages of methods reach the client of a step as they were sent.
+    def judge_arrival(
+        self, clause: str, name: str, *methods: str, until: str = ""
+    ) -> Iterator[Seen]:
+        """Judge that the messages of methods reach the client of a step as they were sent.
 
         In any order: over HTTP they may come on several streams.
 
         Args:
             until: a later step, whose request the client sent after it had waited for them.
         """
-        for method in methods if [*self.taken(name)] else ():
+        for method in methods if [*self.comparable(name)] else ():
             client = self.through.steps[name].client
             sent, came, all_ = (
-                {method: held.params_of(method, client, until=end)}
-                for held, end in ((self.direct, until), (self.through, until), (self.through, ""))
+                {method: side.params_of(method, client, until=end)}
+                for side, end in ((self.direct, until), (self.through, until), (self.through, ""))
             )
             if not sent[method]:
                 continue
             sent[method].insert(0, ANY_ORDER)
-            seen = self.kept(clause, name, sent, came)
-            if not seen.passed and self.kept(clause, name, sent, all_).passed:
+            seen = self.compare(clause, name, sent, came)
+            if not seen.passed and self.compare(clause, name, sent, all_).passed:
                 seen = replace(
                     seen,
                     n=self.through.heard(method)[-1][0].n,
                     expected="it comes before the answer to a later request of the client",
-                    actual=f"{Fate.DELAYED}: {method} comes behind that answer",
+                    actual=f"{Fate.DELAYED}: {method} comes after that answer",
                     beside=((CLIENT, self.through.steps[until].entry or 0), *seen.beside),
                 )
             yield seen
 
-    def answered(self, clause: str, *names: str) -> Iterator[Seen]:
-        """Yield whether the content of an answer is that without the gateway."""
-        for name in self.taken(*names):
+    def judge_answer(self, clause: str, *names: str) -> Iterator[Seen]:
+        """Judge that the content of an answer is that without the gateway."""
+        for name in self.comparable(*names):
             step, alone = self.through.steps[name], self.direct.steps[name]
             passed = not [*differences(alone.result.get("content"), step.result.get("content"))]
             actual = step.why or f"{Fate.CHANGED}: {brief(step.value)}"
-            yield self.seen(clause, name, passed, "its answer", actual)
+            yield self.judge(clause, name, passed, "its answer", actual)
 
-    def ends(self, clause: str, name: str) -> Seen:
-        """Return whether the wait for an answer ended: by one, or by the end of the connection."""
+    def judge_end(self, clause: str, name: str) -> Seen:
+        """Judge that the wait for an answer ended: by one, or by the end of the connection."""
         step = self.through.steps[name]
-        return self.seen(clause, name, not step.timed_out, "an answer, or an end", step.why)
+        return self.judge(clause, name, not step.timed_out, "an answer, or an end", step.why)
 
-    def behind_at(
+    def judge_line(
         self, clause: str, passed: bool, where: tuple[int, int], expected: str, actual: str
     ) -> Seen:
-        """Return an observation about a line of a conversation with our server."""
+        """Judge a line of a conversation with our server."""
         number, line = where
         return Seen(
             clause, passed, None, expected, actual, beside=((f"{UPSTREAM}:{number}", line),)
         )
 
-    def seen(self, clause: str, name: str, passed: bool, expected: str, actual: str) -> Seen:
-        """Return an observation about a step, with its lines on both hops."""
+    def judge(self, clause: str, name: str, passed: bool, expected: str, actual: str) -> Seen:
+        """Judge a step, with its lines on both hops."""
         step = self.through.steps[name]
         alone = self.direct.steps.get(name)
-        found = self.behind(name)
+        found = self.at_server(name)
         beside = [*([found] if found else [])]
         beside += [(f"{DIRECT}:{alone.client}", alone.entry or alone.asked)] if alone else []
         line = step.entry or step.asked or None
@@ -338,29 +340,29 @@ class Pair(Record):
             line = None
         return Seen(clause, passed, line, expected, actual, beside=tuple(beside))
 
-    def reaches(self, clause: str, *names: str) -> Iterator[Seen]:
-        """Yield whether the params of requests reach our server as they were sent.
+    def judge_request(self, clause: str, *names: str) -> Iterator[Seen]:
+        """Judge that the params of requests reach our server as they were sent.
 
         A gateway may know by itself that a thing does not exist, and refuse a request for it.
         """
-        for name in self.taken(*names):
+        for name in self.comparable(*names):
             sent, method = self.own_params(self.sent(name)), value_in(self.sent(name), "method")
             came = [self.own_params(entry.value) for _, entry in self.through.received(str(method))]
             same = [one for one in came if self._target(one) == self._target(sent)]
             if same or "result" in (self.through.steps[name].value or {}):
                 last = sent if sent in same else [{}, *same][-1]
                 usual: dict[str, Any] = {"arguments": {}} if last.get("arguments") == {} else {}
-                yield self.kept(clause, name, {**usual, **sent}, last, "as it was sent")
+                yield self.compare(clause, name, {**usual, **sent}, last, "as it was sent")
 
     def is_too_slow(self, name: str, seconds: float) -> bool:
         """Whether a step took so long without the gateway that the wait through it says nothing."""
-        held, step = self.direct, self.direct.steps[name]
+        step = self.direct.steps[name]
         if step.entry is None:
             return True
-        lines = held.clients[step.client]
+        lines = self.direct.clients[step.client]
         return (lines[step.entry].at - lines[step.asked].at) * FACTOR > seconds
 
-    def behind(self, name: str) -> tuple[str, int] | None:
+    def at_server(self, name: str) -> tuple[str, int] | None:
         """Return the conversation and the line of what our server answered for a step.
 
         The last request of the same method and target is the one; one with equal params before all
@@ -409,8 +411,8 @@ class Pair(Record):
         for name, n in seen.beside:
             hop, _, number = name.partition(":")
             known = {DIRECT: self.direct.clients, CLIENT: self.through.clients}
-            held = known.get(hop, self.through.upstream)
-            lines += _lines(held[int(number or 0)], n, hop) if held else []
+            seen_there = known.get(hop, self.through.upstream)
+            lines += _lines(seen_there[int(number or 0)], n, hop) if seen_there else []
         return tuple(lines)
 
     def by_hand(self, n: int | None) -> str:
@@ -486,14 +488,14 @@ def _in_words(one: Difference) -> str:
     return f"{what}: {where(one.path)}, from {brief(one.old, 80)} to {brief(one.new, 80)}"
 
 
-def cancelled_at(held: Held, mark: str) -> Entry | None:
+def cancelled_at(side: RecordedExchange, mark: str) -> Entry | None:
     """Return where our server learnt that nobody waits for a call: a cancellation, or an end."""
-    call = held.call(mark)
+    call = side.call(mark)
     if call is None:
         return None
     number, entry = call
     own = id_key(value_in(entry.value, "id"))
-    for later in held.upstream[number].since(entry.n):
+    for later in side.upstream[number].since(entry.n):
         ends = later.source is Source.EVENT and (
             later.happened in ENDS or later.text.startswith("DELETE ")
         )

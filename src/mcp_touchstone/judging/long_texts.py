@@ -21,7 +21,7 @@ CUTS: Final = tuple(kib << 10 for kib in (1, 4, 8, 16, 64))
 """Bytes after which programs often cut."""
 
 LETTERS: Final = (1, 5_600, 22_200)
-"""Letters of an id; behind the first, an answer has more than 16 and 64 KiB."""
+"""Letters of an id; after the first, an answer has more than 16 and 64 KiB."""
 
 SHORTER: Final = LETTERS[:-1]
 """Those of a request in less than 64 KiB: some readers of lines take no more, and then stop."""
@@ -60,7 +60,7 @@ def judge_reading(talk: Conversation, clause: str) -> None:
 
 def _end_if_it_stopped(wire: Connection) -> None:
     """End a server that answers nothing after a long line: it may stop there, and owes nothing."""
-    if not wire.gone and not wire.probe(required=False).answered:
+    if not wire.gone and not wire.ping(required=False).answered:
         wire.end(polite=False)
 
 
@@ -71,11 +71,11 @@ def _read(wire: Connection, letter: str, size: int, *, cuts: Sequence[int] = ())
 
 
 def _padded(wire: Connection, letter: str, size: int) -> dict[str, Any]:
-    """Return a request whose id begins a byte before ``size`` bytes, behind a text of letters.
+    """Return a request whose id begins a byte before ``size`` bytes, after a text of letters.
 
     Whoever reads these bytes alone, and decodes them, changes the first letter of the id.
     """
-    bare = wire.build(wire.everyday, id=f"{letter * 4}-{next(wire.ids)}")
+    bare = wire.build(wire.ping_method, id=f"{letter * 4}-{next(wire.ids)}")
     known = {**object_in(bare, "params", "_meta")}
     own = bare.pop("id")
 
@@ -115,7 +115,7 @@ def judge_writing(talk: Conversation, clause: str, letters: Sequence[int] = LETT
 
 def _written(wire: Connection, text: str) -> tuple[Reply, str]:
     """Ask with an id in escapes; return the answer, and how the id of another one differs."""
-    message = wire.build(wire.everyday, id=text)
+    message = wire.build(wire.ping_method, id=text)
     raw = json.dumps(message).encode() + b"\n"
     reply, came = first_response(wire, wire.say_raw(raw, message, malformed=True))
     other = came[0][1].value.get("id") if came else None

@@ -75,7 +75,7 @@ def hear_late_answers(judge: Judge) -> None:
         if silence.asked > len(wire.transcript):
             continue  # a line of another connection
         if not (wire.gone or wire.transcript.answer_to(silence.asked)):
-            later = wire.say(wire.build(wire.everyday), required=False)
+            later = wire.say(wire.build(wire.ping_method), required=False)
             wire.answer_to(later, patient=True)
         if wire.transcript.answer_to(silence.asked) is not None:
             judge.excuse(silence)
@@ -86,7 +86,7 @@ def forget_after_the_session(judge: Judge) -> None:
     """Take back what rests on HTTP 404 to our session, if a ping shows that it has ended."""
     for lost in judge.lost:
         if not lost.wire.gone:
-            lost.wire.probe(required=False)
+            lost.wire.ping(required=False)
         if lost.wire.channel.session_ended:
             judge.forget(lost)
     judge.lost.clear()

@@ -61,7 +61,7 @@ class UsedServer:
 
     @property
     def root(self) -> SafePath:
-        """The folder of the server; a scenario that is ``apart`` may change it."""
+        """The folder of the server; a scenario with ``Place.OWN_FOLDER`` may change it."""
         if self.wire.answers.root is None:
             raise Broken("the server was given no folder")
         return self.wire.answers.root
@@ -202,7 +202,7 @@ class Examples:
         return found[0]
 
     def here(self, example: Example) -> Example:
-        """Return an example with paths in the folder of this process, for scenarios ``apart``."""
+        """Return an example with paths in the folder of this process, for ``Place.OWN_FOLDER``."""
         before, after = self.profile.root, str(self._server.root)
         moved: Any = _replaced(dict(example.params), before, after) if before else example.params
         return replace(example, params=moved)

@@ -34,7 +34,7 @@ VERSION: Final = rev.META + "protocolVersion"
 METHOD_NOT_FOUND, INVALID_PARAMS, UNSUPPORTED = -32601, -32602, -32022
 INFO: Final = {"name": "mcp-touchstone-act", "version": "1"}
 DROPS: Final = "drops"
-"""The stream of the first call is closed behind its first message."""
+"""The stream of the first call is closed after its first message."""
 
 FORGETS: Final = "forgets"
 """The session of the first call is over at the next request."""
@@ -489,7 +489,7 @@ def scenario(name: str, official: str | None = None) -> Callable[[type[P]], type
     Args:
         name: the name of the scenario.
         official: the scenario of the official conformance suite in which a client takes the steps,
-            and behind a blank its other name;
+            and after a blank its other name;
             empty if there is none, None for the one that lists tools and calls the first.
 
     Raises:

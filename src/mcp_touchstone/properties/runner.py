@@ -216,7 +216,7 @@ class Property:
             Whether sending examples is useful.
         """
         wire = self.talk.wire
-        line = wire.say(wire.build(wire.everyday, id=BEYOND), malformed=True)
+        line = wire.say(wire.build(wire.ping_method, id=BEYOND), malformed=True)
         if not first_response(self.talk.wire, line)[0].answered:
             return False
         for value in self.plain:
@@ -368,12 +368,12 @@ class Property:
             wire.say_raw(say.line, say.message, required=say.owed, malformed=say.malformed)
             for say in said
         ]
-        after = wire.probe(required=False) if self._silent else None
+        after = wire.ping(required=False) if self._silent else None
         awaited = [line for line, say in zip(lines, said, strict=True) if say.awaited]
         patience = None if after is None else talk.pace.settle
         replies = {line: wire.answer_to(line, patience) for line in awaited}
         self._silent |= not all(reply.answered for reply in replies.values())
-        after = after or wire.probe(required=False)
+        after = after or wire.ping(required=False)
         replies |= {line: wire.answer_to(line, 0.0) for line in lines if line not in replies}
         heard = Heard(said, [replies[line] for line in lines], after, wire.gone)
         if not after.answered or wire.channel.session_ended:  # the 404 of an ended session
@@ -388,7 +388,7 @@ class Property:
         may_end = heard.served or self.talk.wire.channel.session_ended
         return BrokenClause(
             self.survival,
-            expected="an answer to the request behind it",
+            expected="an answer to the request after it",
             actual=f"{heard.after}, after {heard.quoted}",
             at=lines[-1],
             mild=Breach.WARN if heard.gone and may_end else None,

@@ -36,7 +36,7 @@ class Subject:
         excuse: the trouble, if that is no fault of it.
         silent: whether the trouble is that it did not answer in time.
         unbound: its tools without an observed effect on files.
-        again: the words behind ``mcp-touchstone`` that judge it again, the command first.
+        again: the words after ``mcp-touchstone`` that judge it again, the command first.
     """
 
     kind: str = "server"

@@ -213,7 +213,7 @@ def _short(text: str) -> str:
 
 
 def _shown(tools: Sequence[str | FailedTool | SparedTool]) -> Iterator[str]:
-    """Yield each name, and each reason once, behind the names of its tools."""
+    """Yield each name, and each reason once, after the names of its tools."""
     reasons: dict[str, list[str]] = {}
     for tool in tools:
         if isinstance(tool, str):

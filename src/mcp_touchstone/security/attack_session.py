@@ -124,7 +124,7 @@ class ThreatJudge(Judge):
         found: str,
         *,
         expected: str,
-        passed: str,
+        if_passed: str = "",
         at: Reply | Entry | int | None = None,
         mild: Breach | None = None,
         because: str = "",
@@ -136,7 +136,7 @@ class ThreatJudge(Judge):
         Args:
             threat: ignored if it is not judged here.
             found: the finding, in words; empty for a pass.
-            passed: the extent of the attack, in words, for a pass.
+            if_passed: what was tried or seen, in words, if there is no finding.
             at: the reply, entry or line that shows the finding.
             mild: the most severe breach that a finding counts as; None for no limit.
             because: the reason for ``mild``.
@@ -149,7 +149,7 @@ class ThreatJudge(Judge):
             threat,
             not found,
             expected=expected,
-            actual=found or passed,
+            actual=found or if_passed,
             at=at,
             mild=self.mild(threat) or mild,
             because=self.because(threat) or because,

@@ -44,27 +44,27 @@ class ToolCalls:
     """Makes files in the root of one server, and calls its tools with their names.
 
     Attributes:
-        field: the trees; their root is the root of the server.
+        tree: the trees; their root is the root of the server.
         said: name of a tool -> the beginning of its answers.
         listed: the canary whose name is in our folder from the start.
     """
 
-    def __init__(self, get: Callable[[], Connection], field: FixtureTree) -> None:
+    def __init__(self, get: Callable[[], Connection], tree: FixtureTree) -> None:
         """Create it, and make its folder in the root; ``get`` returns a connection."""
-        self.field = field
+        self.tree = tree
         self.count = 0
         self.said: dict[str, str] = {}
         self.naming = FileNaming()
-        self.folder = field.root / OWN_FOLDER
+        self.folder = tree.root / OWN_FOLDER
         self.folder.mkdir(exist_ok=True)
         self._get = get
-        self._places = Places(folder=str(field.root), file="control.txt", seconds=BRIEF)
+        self._places = Places(folder=str(tree.root), file="control.txt", seconds=BRIEF)
         self._until = now() + BUDGET
         self._hangs = 0
         self._number = 0
-        self.listed = field.canaries.name(f"{field.root.name}/{OWN_FOLDER}", Area.INSIDE)
+        self.listed = tree.canaries.name(f"{tree.root.name}/{OWN_FOLDER}", Area.INSIDE)
         (self.folder / self.listed.token).touch()
-        if field.is_repository:
+        if tree.is_repository:
             commit_name(self.folder, self.listed)
 
     @property
@@ -91,7 +91,7 @@ class ToolCalls:
         """Use a naming and a folder of the root for our files while the context is open."""
         kept = self.naming, self.folder
         self.naming = naming
-        self.folder = self.field.root / below
+        self.folder = self.tree.root / below
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
             yield
@@ -107,16 +107,16 @@ class ToolCalls:
     def file(self) -> tuple[SafePath, bytes]:
         """Make a file with a canary; return its path and its bytes."""
         path = self.fresh()
-        where = self.field.shown(path)
-        canary = self.field.canaries.plant(where, Area.INSIDE)
-        data = self.field.documents.holding(path, canary.content)
+        where = self.tree.shown(path)
+        canary = self.tree.canaries.plant(where, Area.INSIDE)
+        data = self.tree.documents.holding(path, canary.content)
         path.write_bytes(data)
         return path, data
 
     def spell(self, path: SafePath, style: Style) -> str:
         """Return the name of a file in a style, as the server names files."""
-        relative = str(path.relative_to(self.field.root))
-        text = relative if style is Style.RELATIVE else f"{self.field.root}/{relative}"
+        relative = str(path.relative_to(self.tree.root))
+        text = relative if style is Style.RELATIVE else f"{self.tree.root}/{relative}"
         return self.naming.written(text)
 
     def send(
@@ -124,7 +124,7 @@ class ToolCalls:
     ) -> tuple[Reply, dict[str, Any]]:
         """Call a tool about a file; return the reply and the arguments."""
         tool = plan.tool
-        root = str(self.field.root)
+        root = str(self.tree.root)
         values: dict[Pointer, Any] = {p: rooted(v, ROOT, root) for p, v in plan.fixed.items()}
         for slot in plan.slots:
             if slot.role is ArgumentRole.LINE:
@@ -147,7 +147,7 @@ class ToolCalls:
     def _fitting(self, tool: Mapping[str, Any]) -> dict[Pointer, Any]:
         """Return values for required arguments that fit the content of our documents."""
         schema = tool.get("inputSchema")
-        values = self.field.documents.of(self.naming.suffix).values or {}
+        values = self.tree.documents.of(self.naming.suffix).values or {}
         return {(n,): values[flat(n)] for n in required(schema) if flat(n) in values}
 
     def others(self, tools: Iterable[Mapping[str, Any]]) -> None:
@@ -173,7 +173,7 @@ class ToolCalls:
 
     def shows(self, reply: Reply, token: str) -> bool:
         """Return whether a reply contains the token of a canary of the root."""
-        seen = self.field.canaries.found_in_message(reply.value or {}, {Area.INSIDE})
+        seen = self.tree.canaries.found_in_message(reply.value or {}, {Area.INSIDE})
         return any(canary.token == token for canary in seen)
 
 

@@ -62,25 +62,25 @@ Ask = Callable[[str, dict[str, Any]], Reply]
 """Sends a request and returns its reply."""
 
 
-def find(tools: Iterable[Mapping[str, Any]], ask: Ask, field: FixtureTree) -> Iterator[Binding]:
+def find(tools: Iterable[Mapping[str, Any]], ask: Ask, tree: FixtureTree) -> Iterator[Binding]:
     """Yield the tools that ran one of the programs, each with the commands that worked."""
     for tool in tools:
-        trial = _Trial(tool, ask, field)
+        trial = _Trial(tool, ask, tree)
         yield from islice(filter(None, map(trial.binding, ways_to_run(tool))), 1)
 
 
 def languages(
-    tools: Iterable[Mapping[str, Any]], ask: Ask, field: FixtureTree
+    tools: Iterable[Mapping[str, Any]], ask: Ask, tree: FixtureTree
 ) -> dict[str, tuple[str, ...]]:
     """Return the tools that ran a line of code, each with the languages of these lines."""
-    found = {tool["name"]: tuple(_run_by(tool, ask, field)) for tool in tools}
+    found = {tool["name"]: tuple(_run_by(tool, ask, tree)) for tool in tools}
     return {name: ran for name, ran in found.items() if ran}
 
 
-def _run_by(tool: Mapping[str, Any], ask: Ask, field: FixtureTree) -> Iterator[str]:
+def _run_by(tool: Mapping[str, Any], ask: Ask, tree: FixtureTree) -> Iterator[str]:
     """Yield the languages of which a tool runs a line."""
     schema = tool.get("inputSchema")
-    places = Places(folder=str(field.root), file=CONTROL, seconds=SECONDS)
+    places = Places(folder=str(tree.root), file=CONTROL, seconds=SECONDS)
     for language, lines in CODE.items():
         for slot, line in ((slot, line) for slot in code_slots(tool) for line in lines):
             first, second = secrets.token_hex(5), secrets.token_hex(5)
@@ -98,7 +98,7 @@ class _Trial:
 
     tool: Mapping[str, Any]
     ask: Ask
-    field: FixtureTree
+    tree: FixtureTree
 
     def binding(self, way: tuple[ArgumentSlot, ...]) -> Binding | None:
         """Return the binding with the arguments that take the command; None if nothing ran."""
@@ -111,7 +111,7 @@ class _Trial:
                     return Binding(
                         Operation.RUN,
                         self.tool["name"],
-                        rooted(next(iter(worked.values())), str(self.field.root), ROOT),
+                        rooted(next(iter(worked.values())), str(self.tree.root), ROOT),
                         known,
                         (style,),
                         schema=schema,
@@ -123,7 +123,7 @@ class _Trial:
         self, known: tuple[ArgumentSlot, ...], line: str, style: Style
     ) -> dict[str, Any] | None:
         """Run a command; return the arguments if its answer shows a file of the root."""
-        root = str(self.field.root)
+        root = str(self.tree.root)
         before = f"{root}/" if style is Style.ABSOLUTE else ""
         line = line.replace("{file}", before + CONTROL).replace("{folder}", f"{before}{PROBE}")
         values = {slot.pointer: root for slot in known if slot.role is ArgumentRole.BASE}
@@ -131,5 +131,5 @@ class _Trial:
         schema = self.tool.get("inputSchema")
         arguments = assemble(schema, {**values, **filled(known, line)}, places)
         reply = self.ask("tools/call", {"name": self.tool["name"], "arguments": arguments})
-        shown = self.field.canaries.found_in_message(reply.value or {}, {Area.INSIDE})
+        shown = self.tree.canaries.found_in_message(reply.value or {}, {Area.INSIDE})
         return arguments if shown else None

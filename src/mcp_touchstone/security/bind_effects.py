@@ -78,7 +78,7 @@ class Effects:
             yield Operation.LIST, self.lists
             if makes(plan):
                 yield Operation.MKDIR, self.makes_folders
-            if self._calls.field.is_repository and plan.words & STAGING:
+            if self._calls.tree.is_repository and plan.words & STAGING:
                 yield Operation.STAGE, self.stages
             if plan.words & DELETING:
                 yield Operation.DELETE, self.deletes
@@ -86,7 +86,7 @@ class Effects:
     def reads(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         """Try whether a call returns the canary of a file and leaves the file."""
         path, data = self._calls.file()
-        canary = self._calls.field.canaries.planted[-1]
+        canary = self._calls.tree.canaries.planted[-1]
         reply, arguments = self._calls.send(plan, self._calls.spell(path, style), before=data)
         return arguments if self._calls.shows(reply, canary.token) and _holds(path, data) else None
 
@@ -102,8 +102,8 @@ class Effects:
         token = self._calls.listed.token
         if operation is Operation.SEARCH:
             self._calls.file()
-            token = self._calls.field.canaries.planted[-1].token
-        path = "." if style is Style.RELATIVE else str(self._calls.field.root)
+            token = self._calls.tree.canaries.planted[-1].token
+        path = "." if style is Style.RELATIVE else str(self._calls.tree.root)
         reply, arguments = self._calls.send(plan, path)
         return arguments if self._calls.shows(reply, token) else None
 
@@ -156,16 +156,16 @@ class Effects:
 
     def stages(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         """Try whether a call adds a file to the repository."""
-        path = self._calls.field.root / self._calls.fresh().name  # the folder is another repository
-        self._calls.field.plain(path)
+        path = self._calls.tree.root / self._calls.fresh().name  # the folder is another repository
+        self._calls.tree.plain(path)
         _, arguments = self._calls.send(plan, self._calls.spell(path, style))
-        return arguments if git_repo.keeps(self._calls.field.root, path.read_bytes()) else None
+        return arguments if git_repo.keeps(self._calls.tree.root, path.read_bytes()) else None
 
     def undoes(self, plan: CallVariant, style: Style, edit: Binding) -> dict[str, Any] | None:
         """Try whether a call undoes an edit of another tool."""
         (path, data), content = self._calls.file(), f"edited {secrets.token_hex(8)}"
-        root = str(self._calls.field.root)
-        where = edit.spelled(path.relative_to(self._calls.field.root).as_posix(), root)
+        root = str(self._calls.tree.root)
+        where = edit.spelled(path.relative_to(self._calls.tree.root).as_posix(), root)
         self._calls.ask(*edit.call(where, root, before=data, content=content))
         changed = read(path)
         _, arguments = self._calls.send(plan, self._calls.spell(path, style), before=changed)

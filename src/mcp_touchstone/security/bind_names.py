@@ -90,7 +90,7 @@ class NameSearch:
         described = f"{tool['name']} {tool.get('description', '')} {json.dumps(schema)}"
         texts = (self._calls.said.get(tool["name"], ""), described, self.about)
         found = [
-            s for text in texts for s in self._calls.field.documents.suggested(text[:DESCRIBED])
+            s for text in texts for s in self._calls.tree.documents.suggested(text[:DESCRIBED])
         ]
         found += [naming.suffix for naming in self.landed if naming.suffix]
         return list(dict.fromkeys(found))[:MOST_SUFFIXES]
@@ -113,7 +113,7 @@ class NameSearch:
         before, _, after = made.name.partition(stem)
         end = after if not before and after else made.suffix
         adds = end != suffix
-        at = made.parent.relative_to(self._calls.field.root).as_posix()
+        at = made.parent.relative_to(self._calls.tree.root).as_posix()
         at = "" if at == "." else at
         own = at == folder
         above = at.removesuffix(f"/{folder}") if splits else at
@@ -132,7 +132,7 @@ class NameSearch:
 
     def _made(self, stem: str, content: str) -> SafePath | None:
         """Return the file with this content or, if the content is empty, with this name."""
-        for path in self._calls.field.root.below():
+        for path in self._calls.tree.root.below():
             if path.is_symlink() or not path.is_file():
                 continue
             if content.strip().encode() in read(path) if content else flat(stem) in flat(path.name):
@@ -149,7 +149,7 @@ class NameSearch:
                 reply = self._calls.ask("tools/call", {"name": tool["name"], "arguments": {}})
                 shown = " ".join(strings((reply.result or {}).get("content", "")))
                 found += re.findall(r"(?<![\w./-])\w[\w-]{1,40}(?![\w/-])", shown)
-        own = self._calls.field.root.name
+        own = self._calls.tree.root.name
         ranked = sorted(dict.fromkeys(found), key=lambda name: (name != own, -found.count(name)))
         return ranked[:MOST_LISTED]
 

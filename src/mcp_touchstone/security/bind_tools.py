@@ -64,7 +64,7 @@ class Binder:
     def __init__(
         self,
         get: Callable[[], Connection],
-        field: FixtureTree,
+        tree: FixtureTree,
         named: Iterable[str] = (),
         may_call: Callable[[Mapping[str, Any]], bool] = lambda _tool: True,
         *,
@@ -80,12 +80,12 @@ class Binder:
             offline: whether it has a sandbox without network: then all other tools are called too,
                 so that one sees what they look for.
         """
-        self._field = field
+        self._tree = tree
         self._named_tools = set(named)
         self._may_call = may_call
         self._runs = runs
         self._offline = offline
-        self._calls = ToolCalls(get, field)
+        self._calls = ToolCalls(get, tree)
         self._names = NameSearch(self._calls)
         self._effects = Effects(self._calls, self._names)
         self._found: list[Binding] = []
@@ -118,8 +118,8 @@ class Binder:
             self._try_walks(tool)
         observed = Observed()
         if self._runs:
-            found += bind_commands.find(tools, self._calls.ask, self._field)
-            ran = bind_commands.languages(tools, self._calls.ask, self._field)
+            found += bind_commands.find(tools, self._calls.ask, self._tree)
+            ran = bind_commands.languages(tools, self._calls.ask, self._tree)
             observed = Observed(ran, tried_code=True)
         found += self._completions(spoken)
         found += self._resources(spoken)
@@ -263,7 +263,7 @@ class Binder:
         bound = Binding(
             does,
             plan.tool["name"],
-            rooted(next(iter(worked.values())), str(self._field.root), ROOT),
+            rooted(next(iter(worked.values())), str(self._tree.root), ROOT),
             tuple(dict.fromkeys([*plan.slots, *base])),
             tuple(worked),
             schema=schema or {},
@@ -281,7 +281,7 @@ class Binder:
             for style in Style:
                 binding = Binding(Operation.COMPLETE, "", styles=(style,), completes=completes)
                 call = binding.call(
-                    self._calls.spell(self._calls.folder, style), str(self._field.root)
+                    self._calls.spell(self._calls.folder, style), str(self._tree.root)
                 )
                 if self._calls.shows(self._calls.ask(*call), self._calls.listed.token):
                     worked.append(style)
@@ -303,7 +303,7 @@ class Binder:
             path, _ = self._calls.file()
         except OSError:  # the server removed or replaced our folder
             return False
-        token = self._field.canaries.planted[-1].token
+        token = self._tree.canaries.planted[-1].token
         reply = self._calls.ask("resources/read", {"uri": prefix + self._calls.spell(path, style)})
         return self._calls.shows(reply, token)
 

@@ -102,14 +102,14 @@ def _matched(session: AttackSession, rows: Iterable[Payload]) -> Iterator[Attack
             yield AttackCall(row, text, binding, _call(session, binding, {**patterns}), live)
 
 
-def _leads_out(pattern: str, field: FixtureTree) -> bool:
+def _leads_out(pattern: str, tree: FixtureTree) -> bool:
     """Return whether a pattern matches something outside the root on an unprotected server.
 
     ``**`` is read as no folder or as ``*``, because links that lead upwards would make it endless.
     """
     near = {pattern.replace("**/", ""), pattern.replace("**", "*")}
-    found = (path for one in near for path in field.root.matches(one))
-    return any(not reachability.is_inside(path, field) for path in found)
+    found = (path for one in near for path in tree.root.matches(one))
+    return any(not reachability.is_inside(path, tree) for path in found)
 
 
 def _cleared(session: AttackSession, rows: Iterable[Payload]) -> Iterator[AttackCall]:
@@ -125,18 +125,18 @@ def _cleared(session: AttackSession, rows: Iterable[Payload]) -> Iterator[Attack
 
 def _completed(session: AttackSession, rows: Iterable[Payload]) -> Iterator[AttackCall]:
     """Yield completions of the names in a folder; for a file, in its folder."""
-    field, seen = session.tree, set()
-    for row, filled in field.each(rows):
+    tree, seen = session.tree, set()
+    for row, filled in tree.each(rows):
         text = filled
         if row.via == "session":
             text = str(json.loads(text)["value"])
         folder = text.rpartition("/")[0] if row.operation == "read" else text
-        aim = reachability.aim(replace(row, target="dir", live=("posix", "lexical")), folder, field)
+        aim = reachability.aim(replace(row, target="dir", live=("posix", "lexical")), folder, tree)
         if not folder or folder in seen or (row.via != "session" and aim is None):
             continue
         seen.add(folder)
         for binding in session.bindings.of(Operation.COMPLETE):
-            root = str(field.root)
+            root = str(tree.root)
             yield AttackCall(
                 row, folder, binding, binding.call(binding.spelled(folder, root), root), True
             )

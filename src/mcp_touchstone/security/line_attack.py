@@ -106,7 +106,7 @@ class LineAttack:
     def pulse(self) -> LineHit | None:
         """Send a basic request and read a plain file; return the failure, or None."""
         wire = self.session.wire
-        reply = wire.probe(seconds=self.limit, required=False)
+        reply = wire.ping(seconds=self.limit, required=False)
         if not reply.answered:
             return LineHit(reply.why, at=reply)
         if self._readers and self.session.begin() != self._readers:
@@ -117,18 +117,18 @@ class LineAttack:
 
     def names(self) -> Names:
         """Return the values of the names in braces of a line on this server."""
-        wire, field = self.session.wire, self.session.tree
+        wire, tree = self.session.wire, self.session.tree
         meta = wire.meta() if wire.modern else None
         reader = self.reader
         if reader is None:
             harmless = self.session.spoken.harmless
-            return Names(meta, harmless[0] if harmless else NOBODY, "path", known=field.names)
+            return Names(meta, harmless[0] if harmless else NOBODY, "path", known=tree.names)
         path = next(slot.pointer for slot in reader.slots if slot.role is ArgumentRole.PATH)
-        _, params = reader.call(reader.naming.placed("ok.txt"), str(field.root))
+        _, params = reader.call(reader.naming.placed("ok.txt"), str(tree.root))
         flat = len(path) == 1
         others = {k: v for k, v in params["arguments"].items() if k != path[0]} if flat else {}
-        prefix = "" if reader.spelled("x", "/r") == "x" else str(field.root)
-        return Names(meta, reader.tool, str(path[0]), others, prefix, field.names)
+        prefix = "" if reader.spelled("x", "/r") == "x" else str(tree.root)
+        return Names(meta, reader.tool, str(path[0]), others, prefix, tree.names)
 
     def lines(
         self, *groups: str, only: Callable[[Payload], bool] = lambda _row: True
@@ -182,7 +182,7 @@ class LineAttack:
             threat,
             found,
             expected=ALIVE,
-            passed=passed,
+            if_passed=passed,
             at=hit.at if hit is not None else None,
             mild=mild(hit) if hit is not None else None,
             because=because,
@@ -190,7 +190,7 @@ class LineAttack:
         )
 
     def _volley(self, fired: Iterable[LinePayload]) -> LineHit | None:
-        wire, field = self.session.wire, self.session.tree
+        wire, tree = self.session.wire, self.session.tree
         line = len(wire.transcript)
         for payload in fired:
             self._send_line(payload)
@@ -201,8 +201,8 @@ class LineAttack:
                     self._left = self._left or canary in self._given
                     if canary not in self._given:
                         return LineHit(f"{whose(canary)} came back", at=entry)
-        if damage := field.damage():
-            field.restore(damage)
+        if damage := tree.damage():
+            tree.restore(damage)
             return LineHit(str(damage[0]))
         return hit
 
@@ -240,7 +240,7 @@ class LineAttack:
 
     def _script(self, line: LinePayload, *, forged: bool) -> str:
         wire = self.session.wire
-        return talk(self.session.scene, line, wire.build(wire.everyday), forged=forged)
+        return talk(self.session.scene, line, wire.build(wire.ping_method), forged=forged)
 
     # --- messages in messages
 
@@ -279,7 +279,7 @@ class LineAttack:
             threat,
             found,
             expected="text inside a message is not read as a message",
-            passed=f"{len(fired)} payloads" + (f"; {died}" if deaths else ""),
+            if_passed=f"{len(fired)} payloads" + (f"; {died}" if deaths else ""),
             at=at,
             script=self._script(guilty, forged=True) if guilty else "",
         )
@@ -316,7 +316,7 @@ class LineAttack:
             threat,
             effects[0] if effects else "",
             expected="what nobody can be answered for is not done",
-            passed=f"{tried} calls made nothing",
+            if_passed=f"{tried} calls made nothing",
         )
 
     def early(self, threat: str) -> None:
@@ -333,7 +333,7 @@ class LineAttack:
             threat,
             f"a {kind} was made before initialize was sent: {shown(call)}" if path.exists() else "",
             expected="nothing is made before the handshake",
-            passed="the call made nothing",
+            if_passed="the call made nothing",
             at=reply,
             script=early(self.session.scene, call),
         )

@@ -74,7 +74,7 @@ class Names:
         path: name of its path argument.
         others: its other arguments.
         prefix: folder put before paths relative to the root; empty if the tool accepts those.
-        known: further names, from the field.
+        known: further names, of the fixture tree.
     """
 
     modern: Mapping[str, Any] | None

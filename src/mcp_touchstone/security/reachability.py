@@ -27,7 +27,7 @@ PAIR: Final = " -> "
 Reading = Callable[[str, FixtureTree], Iterable[str]]
 
 
-def aim(payload: Payload, text: str, field: FixtureTree) -> str | None:
+def aim(payload: Payload, text: str, tree: FixtureTree) -> str | None:
     """Return the path that a payload reaches by one of its readings; None if it reaches none.
 
     The path is a file or folder outside the root with a canary, or a denied path in the root if
@@ -36,24 +36,24 @@ def aim(payload: Payload, text: str, field: FixtureTree) -> str | None:
     denied = payload.group.startswith("deny.")
     target = f"denied {payload.operation}" if denied else payload.target
     for label in payload.live or (("posix",) if denied else ()):
-        found = _reached(label, text, target, field)
+        found = _reached(label, text, target, tree)
         if found is not None:
             return found
     return None
 
 
-def _reached(label: str, text: str, target: str, field: FixtureTree) -> str | None:
+def _reached(label: str, text: str, target: str, tree: FixtureTree) -> str | None:
     readings = [text]
     for step in label.split("+"):
         if step not in FIRST_STEP:
             read = READINGS.get(step)
             if read is None:
                 return None
-            readings = [one for reading in readings for one in read(reading, field)]
+            readings = [one for reading in readings for one in read(reading, tree)]
     models = {"posix": (_physical,), "lexical": (_lexical,)}.get(label, (_physical, _lexical))
     for reading in readings:
         for model in models:
-            found = _aimed(model(reading, field), target, field)
+            found = _aimed(model(reading, tree), target, tree)
             if found is not None:
                 return found
     return None
@@ -64,17 +64,17 @@ def lexical(text: str, root: str) -> str:
     return os.path.normpath(os.path.join(root, text))
 
 
-def _lexical(text: str, field: FixtureTree) -> str:
-    return lexical(text, str(field.root))
+def _lexical(text: str, tree: FixtureTree) -> str:
+    return lexical(text, str(tree.root))
 
 
-def _physical(text: str, field: FixtureTree) -> str:
-    return os.path.join(str(field.root), text)
+def _physical(text: str, tree: FixtureTree) -> str:
+    return os.path.join(str(tree.root), text)
 
 
-def aim_of_pair(text: str, field: FixtureTree) -> str | None:
+def aim_of_pair(text: str, tree: FixtureTree) -> str | None:
     """Return the source or else the new path of a move or copy outside the root; None if none."""
-    return taken(text, field) or put(text, field)
+    return taken(text, tree) or put(text, tree)
 
 
 class Carriage(StrEnum):
@@ -87,154 +87,154 @@ class Carriage(StrEnum):
     DENIED = "takes or replaces a denied file"
 
 
-def carriage(text: str, field: FixtureTree) -> Carriage | None:
+def carriage(text: str, tree: FixtureTree) -> Carriage | None:
     """Return the effect of a move or copy on an unprotected server; None if harmless or endless."""
     source, _, destination = text.partition(PAIR)
-    here, there = _physical(source, field), _physical(destination, field)
-    if _endless(here, field):
+    here, there = _physical(source, tree), _physical(destination, tree)
+    if _endless(here, tree):
         return None
-    if taken(text, field) is not None:
+    if taken(text, tree) is not None:
         return Carriage.IN
-    if put(text, field) is not None:
-        return Carriage.OVER if stat.S_ISLNK(_mode(there, field)) else Carriage.OUT
-    if _is_listed(here, field) or _is_listed(there, field):
+    if put(text, tree) is not None:
+        return Carriage.OVER if stat.S_ISLNK(_mode(there, tree)) else Carriage.OUT
+    if _is_listed(here, tree) or _is_listed(there, tree):
         return Carriage.DENIED
-    return Carriage.TREE if _leads_out(here, field) else None
+    return Carriage.TREE if _leads_out(here, tree) else None
 
 
-def is_inside(path: str, field: FixtureTree) -> bool:
+def is_inside(path: str, tree: FixtureTree) -> bool:
     """Return whether an absolute path without links is in the root."""
-    return _parts(path, field) is not None
+    return _parts(path, tree) is not None
 
 
-def _mode(path: str, field: FixtureTree) -> int:
+def _mode(path: str, tree: FixtureTree) -> int:
     """Return the mode of a path, whose last part may be a link; 0 if it is missing."""
     folder, _, name = path.rpartition("/")
     with contextlib.suppress(OSError):
-        real = field.path.tree.real(folder or "/")
-        return field.path.tree.lstat(os.path.join(real, name)).st_mode
+        real = tree.path.tree.real(folder or "/")
+        return tree.path.tree.lstat(os.path.join(real, name)).st_mode
     return 0
 
 
-def _is_folder(path: str, field: FixtureTree) -> bool:
+def _is_folder(path: str, tree: FixtureTree) -> bool:
     """Return whether a path is a folder, or a link to one."""
     with contextlib.suppress(OSError):
-        return stat.S_ISDIR(field.path.tree.lstat(field.path.tree.real(path)).st_mode)
+        return stat.S_ISDIR(tree.path.tree.lstat(tree.path.tree.real(path)).st_mode)
     return False
 
 
-def _aims(folder: str, field: FixtureTree) -> list[str]:
+def _aims(folder: str, tree: FixtureTree) -> list[str]:
     """Return the real targets of the links below a folder of ours."""
-    tree, found = field.path.tree, []
+    files, found = tree.path.tree, []
     with contextlib.suppress(OSError):
-        place = tree.at(tree.real(folder))
+        place = files.at(files.real(folder))
         for path in place.below() if place is not None else ():
             if path.is_symlink():
                 with contextlib.suppress(OSError):
-                    found.append(tree.likely(str(path)))
+                    found.append(files.likely(str(path)))
     return found
 
 
-def _endless(folder: str, field: FixtureTree) -> bool:
+def _endless(folder: str, tree: FixtureTree) -> bool:
     """Return whether a folder holds a link to itself or to a folder above it.
 
     A copy that follows such a link fills the disk, so these folders are never moved or copied.
     """
-    return any(PurePosixPath(folder).is_relative_to(aim) for aim in _aims(folder, field))
+    return any(PurePosixPath(folder).is_relative_to(aim) for aim in _aims(folder, tree))
 
 
-def _leads_out(folder: str, field: FixtureTree) -> bool:
+def _leads_out(folder: str, tree: FixtureTree) -> bool:
     """Return whether links below a folder lead outside the root."""
-    is_link = stat.S_ISLNK(_mode(folder, field))
-    return not is_link and any(not is_inside(aim, field) for aim in _aims(folder, field))
+    is_link = stat.S_ISLNK(_mode(folder, tree))
+    return not is_link and any(not is_inside(aim, tree) for aim in _aims(folder, tree))
 
 
-def _is_listed(path: str, field: FixtureTree) -> bool:
+def _is_listed(path: str, tree: FixtureTree) -> bool:
     """Return whether a path is, or would be, denied; or a folder whose files are denied."""
     try:
-        real = field.path.tree.likely(path)
+        real = tree.path.tree.likely(path)
     except OSError:
         return False
-    below = _parts(real, field) or ()
-    held = (*below, CANARY) if _is_folder(real, field) else below
-    return field.denied.lists(held, writing=True)
+    below = _parts(real, tree) or ()
+    held = (*below, CANARY) if _is_folder(real, tree) else below
+    return tree.denied.lists(held, writing=True)
 
 
-def _parts(path: str, field: FixtureTree) -> tuple[str, ...] | None:
+def _parts(path: str, tree: FixtureTree) -> tuple[str, ...] | None:
     """Return the parts of a path below the root; None if it is not in the root."""
-    place = field.path.tree.at(path)
-    if place is None or not place.is_relative_to(field.root):
+    place = tree.path.tree.at(path)
+    if place is None or not place.is_relative_to(tree.root):
         return None
-    return place.relative_to(field.root).parts
+    return place.relative_to(tree.root).parts
 
 
-def taken(text: str, field: FixtureTree) -> str | None:
+def taken(text: str, tree: FixtureTree) -> str | None:
     """Return the source of a move or copy if it is outside the root; None otherwise."""
     source = text.partition(PAIR)[0]
-    return _aimed(_physical(source, field), "any", field)
+    return _aimed(_physical(source, tree), "any", tree)
 
 
-def put(text: str, field: FixtureTree) -> str | None:
+def put(text: str, tree: FixtureTree) -> str | None:
     """Return the path that a move or copy creates outside the root; None if none."""
-    return _made(_physical(text.partition(PAIR)[2], field), field)
+    return _made(_physical(text.partition(PAIR)[2], tree), tree)
 
 
-def _aimed(path: str, target: str, field: FixtureTree) -> str | None:
+def _aimed(path: str, target: str, tree: FixtureTree) -> str | None:
     """Return the real path of a path if it is a target of the wanted kind; None otherwise."""
     try:
         if target.startswith("denied"):
-            return _denied(path, target.partition(" ")[2], field)
+            return _denied(path, target.partition(" ")[2], tree)
         if target == "new":
-            return _made(path, field)
-        real = field.path.tree.real(path)
-        mode = field.path.tree.lstat(real).st_mode
+            return _made(path, tree)
+        real = tree.path.tree.real(path)
+        mode = tree.path.tree.lstat(real).st_mode
     except OSError:
         return None
-    if is_inside(real, field) or not _holds_canary(real, field):
+    if is_inside(real, tree) or not _holds_canary(real, tree):
         return None
     fits = {"dir": stat.S_ISDIR(mode), "any": True}.get(target, stat.S_ISREG(mode))
     return real if fits else None
 
 
-def _holds_canary(path: str, field: FixtureTree) -> bool:
+def _holds_canary(path: str, tree: FixtureTree) -> bool:
     """Return whether a file or folder holds a canary, as content or as a name."""
     if path.startswith("/proc/"):
         return path.endswith("/environ")
-    place = field.path.tree.at(path)
+    place = tree.path.tree.at(path)
     return place is not None and any(
         place.parts == (parts[:-1] if canary.is_name else parts)
-        for canary in field.canaries.planted
+        for canary in tree.canaries.planted
         for parts in [PurePosixPath(canary.where).parts]
     )
 
 
-def _denied(path: str, operation: str, field: FixtureTree) -> str | None:
+def _denied(path: str, operation: str, tree: FixtureTree) -> str | None:
     """Return the real path of a path if it is a denied path in the root; None otherwise."""
     makes = operation in {"create", "move", "copy"}
-    tree = field.path.tree
-    real = tree.likely(path) if makes else tree.real(path)
-    parts = _parts(real, field)
+    files = tree.path.tree
+    real = files.likely(path) if makes else files.real(path)
+    parts = _parts(real, tree)
     if parts is None:
         return None
-    found = field.denied.lists(parts, writing=operation not in {"read", "list"})
-    fits = makes or _is_folder(real, field) is (operation == "list")
+    found = tree.denied.lists(parts, writing=operation not in {"read", "list"})
+    fits = makes or _is_folder(real, tree) is (operation == "list")
     return real if found and fits else None
 
 
-def _made(path: str, field: FixtureTree) -> str | None:
+def _made(path: str, tree: FixtureTree) -> str | None:
     """Return the path that would be created, or its real path if it exists; None if inside.
 
     The deepest existing folder decides whether a new path is outside the root.
     """
     try:
-        if _mode(path, field):
-            parent = real = field.path.tree.likely(path)
+        if _mode(path, tree):
+            parent = real = tree.path.tree.likely(path)
         else:
             parent = os.path.dirname(path)
-            while parent and not _is_folder(parent, field):
+            while parent and not _is_folder(parent, tree):
                 parent = os.path.dirname(parent)
             real = path
-        return None if is_inside(field.path.tree.likely(parent), field) else real
+        return None if is_inside(tree.path.tree.likely(parent), tree) else real
     except OSError:
         return None
 
@@ -272,13 +272,13 @@ def _uri(text: str) -> list[str]:
     return [unquote(urlsplit(text).path)] if text.lower().startswith("file:") else []
 
 
-def _found(text: str, field: FixtureTree, fold: Callable[[str], str]) -> str:
+def _found(text: str, tree: FixtureTree, fold: Callable[[str], str]) -> str:
     """Return a path with each part replaced by an existing name that folds to the same text."""
-    here, parts = str(field.root), []
+    here, parts = str(tree.root), []
     for part in text.split("/"):
         names: list[str] = []
         with contextlib.suppress(OSError):
-            place = field.path.tree.at(field.path.tree.real(here))
+            place = tree.path.tree.at(tree.path.tree.real(here))
             names = sorted(place.opened().names()) if place is not None else []
         same = [name for name in names if fold(name) == fold(part)]
         parts.append(part if part in names or not same else same[0])
@@ -309,15 +309,15 @@ READINGS: Final[dict[str, Reading]] = {
     "strip-zw": lambda text, _: [_without_format(text)],
     "hfs": lambda text, _: [_without_format(text)],
     "win": lambda text, _: ["/".join(part.rstrip(". ") or part for part in text.split("/"))],
-    "casefold": lambda text, field: [_found(text, field, str.lower)],
-    "casefold-full": lambda text, field: [_found(text, field, str.casefold)],
-    "tilde": lambda text, field: [re.sub(r"^~(?=/|$)", str(field.home), text)],
-    "env": lambda text, field: [_expanded(text, str(field.home))],
-    "shell": lambda text, field: [
+    "casefold": lambda text, tree: [_found(text, tree, str.lower)],
+    "casefold-full": lambda text, tree: [_found(text, tree, str.casefold)],
+    "tilde": lambda text, tree: [re.sub(r"^~(?=/|$)", str(tree.home), text)],
+    "env": lambda text, tree: [_expanded(text, str(tree.home))],
+    "shell": lambda text, tree: [
         re.sub(r"\$\(printf (.*?)\)|`printf (.*?)`", r"\1\2", text),
-        text.replace("~+", str(field.root), 1),
+        text.replace("~+", str(tree.root), 1),
     ],
-    "glob": lambda text, field: field.root.matches(text),
+    "glob": lambda text, tree: tree.root.matches(text),
     "brace": lambda text, _: text.strip("{}").split(","),
     "uri": lambda text, _: _uri(text),
 }

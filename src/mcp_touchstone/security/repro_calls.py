@@ -39,7 +39,7 @@ def script(
         died: whether a missing answer to the last call is the finding.
     """
     calls = sum(not isinstance(step, str) for step in steps)
-    said = _said(scene.revision, steps, str(scene.field.path))
+    said = _said(scene.revision, steps, str(scene.tree.path))
     return scene.script(text, said, waits=FIRST + calls - 1, judged=died, still=still)
 
 
@@ -55,7 +55,7 @@ def talk(scene: Scene, line: LinePayload, probe: Mapping[str, Any], *, forged: b
         probe: the request sent at the end.
         forged: whether the line has messages that must not be answered or echoed as messages.
     """
-    place = (str(scene.field.path), PLACE)
+    place = (str(scene.tree.path), PLACE)
     said = [
         "{",
         *(f"printf '%s\\n' {quoted(json.dumps(one))}" for one in opening(scene.revision)),
@@ -69,7 +69,7 @@ def talk(scene: Scene, line: LinePayload, probe: Mapping[str, Any], *, forged: b
 
 def starved(scene: Scene, reader: Binding, pipes: Iterable[str]) -> str:
     """Return the script that reads named pipes without a writer, and then a plain file."""
-    root = str(scene.field.root)
+    root = str(scene.tree.root)
     names = [*pipes, FILE]
     calls = [reader.call(reader.spelled(name, root), root) for name in names]
     every = " ".join(f'"{root}/{name}"' for name in names[:-1])
@@ -84,7 +84,7 @@ def starved(scene: Scene, reader: Binding, pipes: Iterable[str]) -> str:
 
 def waited(scene: Scene, reader: Binding, pipe: str) -> str:
     """Return the script that reads a named pipe, and writes to it if no answer comes."""
-    root = str(scene.field.root)
+    root = str(scene.tree.root)
     pattern = f'"id": ?{FIRST}[,}}]'
     answered = f'grep -Eq {quoted(pattern)} "$D.said"'
     written = f'exec 4<> "{root}/{pipe}"; rm "{root}/{pipe}"; echo {WRITTEN} >&4; exec 4>&-'
@@ -101,7 +101,7 @@ def waited(scene: Scene, reader: Binding, pipe: str) -> str:
 
 def early(scene: Scene, call: Call) -> str:
     """Return the script that makes one call before the handshake and checks the root."""
-    said = _sent([_line(scene.revision, FIRST, call)], str(scene.field.path))
+    said = _sent([_line(scene.revision, FIRST, call)], str(scene.tree.path))
     return scene.script(FILE, said, waits=FIRST, still=True)
 
 
@@ -113,7 +113,7 @@ def killed(scene: Scene, call: Call, path: str, old: bytes | None, units: tuple[
         old: the old content of the file; None if the call creates it.
         units: the repeated lines of the new and of the old content.
     """
-    place = (str(scene.field.path), PLACE)
+    place = (str(scene.tree.path), PLACE)
     opened = [line_payloads.plain("", "", message) for message in opening(scene.revision)]
     line = json.dumps(_line(scene.revision, FIRST, call), ensure_ascii=True)
     again = json.dumps(_line(scene.revision, FIRST + 1, call), ensure_ascii=True)

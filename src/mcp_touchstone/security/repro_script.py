@@ -160,7 +160,7 @@ class Scene:
         sandbox: the sandbox of the server; None for none.
     """
 
-    field: FixtureTree
+    tree: FixtureTree
     target: Target
     revision: str
     denies: bool = False
@@ -206,8 +206,8 @@ class Scene:
                 *_ORDINARY,
                 'mkdir -m 700 "$D" || exit',
                 *self._tree(text),
-                *(line.replace(str(self.field.path), "$D") for line in self.field.made),
-                *(_COMMITTED if self.field.is_repository else ()),
+                *(line.replace(str(self.tree.path), "$D") for line in self.tree.made),
+                *(_COMMITTED if self.tree.is_repository else ()),
                 _OUTSIDE,
                 _INSIDE,
                 _LADEN,
@@ -235,15 +235,15 @@ class Scene:
         if self.denies:
             pattern = quoted(f"^[<>].*/({self._listed()})(/|$)")
             looks.append(_UNDENIED.format(pattern=pattern))
-        if self.field.is_repository:
+        if self.tree.is_repository:
             looks += _STAGED
         return looks
 
     def _listed(self) -> str:
         """Return a pattern of the denied names, without the repository if the server uses it."""
-        denied = self.field.denied
+        denied = self.tree.denied
         names = {one.example for one in (*denied.entries, *denied.written)}
-        names -= {GIT} if self.field.is_repository else set()
+        names -= {GIT} if self.tree.is_repository else set()
         return "|".join(sorted(map(re.escape, names)))
 
     def _started(self, *, tracked: bool) -> str:
@@ -257,7 +257,7 @@ class Scene:
             else quoted(f"{name}=")  # the shell cannot read it
             for name, value in self.target.env.items()
         ]
-        variable = f"{VARIABLE}={self.field.variable.token}"
+        variable = f"{VARIABLE}={self.tree.variable.token}"
         words = [*self.target.without_network, *self._command()]
         within = "" if self.target.cwd is None else f"cd -- {_word(self.target.cwd)} && "
         inherits = "env" if self.sandbox is None else f"env -i {_INHERITED}"
@@ -290,7 +290,7 @@ class Scene:
         """Return the bubblewrap command for the folder of the script."""
         assert self.sandbox is not None  # noqa: S101  (only called with one)
         _, *words = bubblewrap(replace(self.sandbox, method=Method.BWRAP))
-        ours = str(self.field.path)
+        ours = str(self.tree.path)
         shown = ('"$D"' if word == ours else quoted(word) for word in words)
         return " ".join(["bwrap", "--die-with-parent", *shown])
 
@@ -304,17 +304,17 @@ class Scene:
             yield f'cp -R {quoted(str(seed))}/. "$D/root"'
             for one in copy_root.left_out(seed):
                 yield f'rm -f "$D/root"/{quoted(one)}'
-        plain = self.field.root / FILE
-        yield f"printf '{line_payloads.word(self.field.content(plain))}' > \"$D/root/{FILE}\""
-        for canary in self.field.canaries.planted:
+        plain = self.tree.root / FILE
+        yield f"printf '{line_payloads.word(self.tree.content(plain))}' > \"$D/root/{FILE}\""
+        for canary in self.tree.canaries.planted:
             where = PurePosixPath(canary.where)
             if canary.area is not Area.OUTSIDE:
                 continue
             if canary.is_name:
                 if where.parent.name in {"outside", *_words(text)}:
                     yield from _made(where, "touch ")
-            elif {where.parts[0]} & {"outside", self.field.home.name} or where.parts[0] in text:
-                planted = self.field.content(self.field.path / where)
+            elif {where.parts[0]} & {"outside", self.tree.home.name} or where.parts[0] in text:
+                planted = self.tree.content(self.tree.path / where)
                 if planted not in {b"", canary.content.encode()}:  # a document
                     yield from _made(where, f"printf '{line_payloads.word(planted)}' > ")
                     continue
@@ -323,24 +323,24 @@ class Scene:
         for path in sorted(self._files(text)):
             with contextlib.suppress(OSError):  # something else is in its place now
                 made = line_payloads.word(path.read_bytes(LARGEST))
-                yield from _made(path.relative_to(self.field.path), f"printf '{made}' > ")
+                yield from _made(path.relative_to(self.tree.path), f"printf '{made}' > ")
         for link, target in sorted(self._links(text).items()):
-            there = placed(target, str(self.field.path), '"$D"')
+            there = placed(target, str(self.tree.path), '"$D"')
             yield f'mkdir -p "$D/root"/{quoted(PurePosixPath(link).parent.as_posix())}'
             yield f'ln -s -- {there} "$D/root"/{quoted(link)}'
 
     def _files(self, text: str) -> Iterator[SafePath]:
         """Yield the files of the root that a text may refer to; all of them if it names none."""
         refers = _referring(text)
-        for path in self.field.root.below():
-            parts = path.relative_to(self.field.root).parts
-            is_own = self.field.is_repository and GIT in parts
-            if refers(parts) and path.is_file() and path != self.field.root / FILE and not is_own:
+        for path in self.tree.root.below():
+            parts = path.relative_to(self.tree.root).parts
+            is_own = self.tree.is_repository and GIT in parts
+            if refers(parts) and path.is_file() and path != self.tree.root / FILE and not is_own:
                 yield path
 
     def _links(self, text: str) -> dict[str, str]:
         """Return the planted links that a text may refer to, and the planted ones they lead to."""
-        planted, root = self.field.links, str(self.field.root)
+        planted, root = self.tree.links, str(self.tree.root)
         refers = _referring(text)
         found: dict[str, str] = {}
         for here in filter(lambda link: refers(link.split("/")), planted):

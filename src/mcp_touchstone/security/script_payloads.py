@@ -32,20 +32,20 @@ def lead_to_denied(session: AttackSession, threat: str, *groups: str) -> None:
 
 
 def _fire(session: AttackSession, threat: str, groups: Iterable[str], *, denied: bool) -> None:
-    field = session.tree
+    tree = session.tree
     rows = [row for row in session.payloads(*groups, via="script") if row.expect == "deny"]
 
     def shots() -> Iterator[AttackCall]:
-        for row, named in field.each(row for row in rows if row.is_denied is denied):
+        for row, named in tree.each(row for row in rows if row.is_denied is denied):
             text = payload.fill(named, _lines(session, named))
             for binding in session.bindings.of(Operation.SCRIPT):
                 values = {s.pointer: text for s in binding.slots if s.role is ArgumentRole.SCRIPT}
                 yield AttackCall(
-                    row, text, binding, binding.calls_with(values, str(field.root)), True
+                    row, text, binding, binding.calls_with(values, str(tree.root)), True
                 )
 
     def carried(_shot: AttackCall, _reply: Reply) -> str:
-        found = field.laundered(session.canaries.protected)
+        found = tree.laundered(session.canaries.protected)
         return f"the bytes of {found[0][1].where} stand in {found[0][0]} now" if found else ""
 
     attack_calls(session, threat, shots(), oracle=carried, expected=EXPECTED)
@@ -53,10 +53,10 @@ def _fire(session: AttackSession, threat: str, groups: Iterable[str], *, denied:
 
 def _lines(session: AttackSession, text: str) -> dict[str, str]:
     """Return a line of each file that a script names: it must quote the line it removes."""
-    field = session.tree
-    files = {"canary_line": field.outside / CANARY}
-    for name in field.denied.names["denied_file"]:
+    tree = session.tree
+    files = {"canary_line": tree.outside / CANARY}
+    for name in tree.denied.names["denied_file"]:
         if name in text or deny_list.flat(name) in text:
-            files["env_line"] = field.root / name
-    lines = {name: field.content(path).decode().partition("\n")[0] for name, path in files.items()}
+            files["env_line"] = tree.root / name
+    lines = {name: tree.content(path).decode().partition("\n")[0] for name, path in files.items()}
     return {name: line for name, line in lines.items() if line}

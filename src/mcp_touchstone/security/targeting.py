@@ -115,10 +115,10 @@ FOLDER: Final = "dir"
 
 
 class Targeting:
-    """Builds the calls of an attack on the trees of a field, with the bindings of its tools."""
+    """Builds the calls of an attack on a fixture tree, with the bindings of its tools."""
 
-    def __init__(self, field: FixtureTree, bindings: Bindings) -> None:
-        self._field = field
+    def __init__(self, tree: FixtureTree, bindings: Bindings) -> None:
+        self._tree = tree
         self._bindings = bindings
 
     def calls(
@@ -128,7 +128,7 @@ class Targeting:
 
         A binding that changes files is only used with live payloads.
         """
-        for row, plain in self._field.each(rows):
+        for row, plain in self._tree.each(rows):
             aims: dict[str, str | None] = {}  # computed once, before a call changes the tree
             self._named(row, plain, Binding(Operation.CALL, ""), aims)
             for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
@@ -157,9 +157,9 @@ class Targeting:
         for text in texts:
             if text not in aims:
                 aims[text] = (
-                    reachability.aim_of_pair(text, self._field)
+                    reachability.aim_of_pair(text, self._tree)
                     if PAIR in text and row.operation in {"move", "copy"}
-                    else reachability.aim(row, text, self._field)
+                    else reachability.aim(row, text, self._tree)
                 )
             if (aim := aims[text]) is not None:
                 return text, aim
@@ -178,13 +178,13 @@ class Targeting:
         Args:
             content: the text to write; by default the content of the file.
         """
-        root, data = str(self._field.root), (self._field.root / FILE).read_bytes()
+        root, data = str(self._tree.root), (self._tree.root / FILE).read_bytes()
         new = f"new-{secrets.token_hex(4)}"
         name = FOLDER if binding.operation is Operation.LIST else FILE
         name = new if binding.operation in MAKES else name
         text = data.decode() if content is None else content
         if name == FILE:
-            data = self._field.content(self._field.root / binding.naming.placed(FILE)) or data
+            data = self._tree.content(self._tree.root / binding.naming.placed(FILE)) or data
         if binding.operation is Operation.CREATE:
             name += binding.naming.suffix
         to = binding.spelled(f"{new}.txt", root)
@@ -195,18 +195,18 @@ class Targeting:
         for row in rows:
             for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
                 # classified again for each binding: an earlier call may have changed the tree
-                for _, plain in self._field.each([row]):
+                for _, plain in self._tree.each([row]):
                     text = binding.naming.suffixed(plain)
-                    if PAIR in text and reachability.carriage(text, self._field) is kind:
+                    if PAIR in text and reachability.carriage(text, self._tree) is kind:
                         yield AttackCall(
                             row, text, binding, self._aimed(row, text, binding, None), True
                         )
 
     def _aimed(self, row: Payload, text: str, binding: Binding, aim: str | None) -> Call:
-        root = str(self._field.root)
+        root = str(self._tree.root)
         as_it_is = {"tilde", "env", "shell", "uri"} & {*row.live}
         path = text if as_it_is else binding.in_style(text, root)
-        before = self._field.content(aim) if aim is not None else b""
+        before = self._tree.content(aim) if aim is not None else b""
         content = f"touchstone {secrets.token_hex(4)}\n"
         inside = binding.spelled(f"carried-{secrets.token_hex(4)}.txt", root)
         if PAIR in text and row.operation in {"move", "copy"}:
@@ -233,7 +233,7 @@ class Targeting:
             for binding in self._bindings.of(Operation.READ):
                 if more and base is None and binding.has(ArgumentRole.PATH):
                     extra: dict[Pointer, Any] = {(name,): value for name, value in more.items()}
-                    for here in (path, f"{self._field.outside}/{CANARY}"):
+                    for here in (path, f"{self._tree.outside}/{CANARY}"):
                         yield self._told(row, here, binding, here, extra)
 
     def _asked(
@@ -241,7 +241,7 @@ class Targeting:
     ) -> Iterator[tuple[Payload, str, str | None, dict[str, Any]]]:
         """Yield payloads that are arguments, each with its path, base and other arguments."""
         for row in rows:
-            given = json.loads(payloads.fill(row.text, self._field.names))
+            given = json.loads(payloads.fill(row.text, self._tree.names))
             path = given.pop("path", CANARY)
             base = next((given.pop(name) for name in list(given) if name in BASES), None)
             yield row, path, base, given
@@ -254,7 +254,7 @@ class Targeting:
         text, path = naming.suffixed(text), naming.filled(naming.written(path))
         values = {**dict.fromkeys(paths, path), **more}
         live = reachability.aim(
-            replace(row, target="any", live=("posix", "lexical")), text, self._field
+            replace(row, target="any", live=("posix", "lexical")), text, self._tree
         )
-        call = binding.calls_with(values, str(self._field.root))
+        call = binding.calls_with(values, str(self._tree.root))
         return AttackCall(row, text, binding, call, live is not None)

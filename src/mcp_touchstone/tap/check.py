@@ -48,7 +48,7 @@ PLAIN: Final = {"list", "call", "a", "b", "fails"}
 def official(name: str) -> str:
     """Return the official scenario that makes a client take our steps; empty if there is none.
 
-    It may have another name in some clients, behind a blank.
+    It may have another name in some clients, after a blank.
     """
     part = find(name)
     plain = all(step.keys() <= PLAIN for step in part.steps)

@@ -81,7 +81,7 @@ class Faults:
         return b"".join(line.raw + b"\n" for line in lines if self._passes(side, read(line).value))
 
     def rest(self, side: Side) -> bytes:
-        """Return the bytes behind the last line feed, at the end."""
+        """Return the bytes after the last line feed, at the end."""
         return self._lines[side].peek()
 
     def ends_server(self) -> bool:

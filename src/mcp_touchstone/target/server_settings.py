@@ -84,7 +84,7 @@ class ServerSettings:
         in_files=False,
     )
     url: str = _run(
-        "the server behind `--` speaks HTTP at this URL; {port} is replaced in both by a port that "
+        "the server after `--` speaks HTTP at this URL; {port} is replaced in both by a port that "
         "we choose: --http 'http://127.0.0.1:{port}/mcp' -- ./server --port {port}",
         "URL",
         values.url,

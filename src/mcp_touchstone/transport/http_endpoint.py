@@ -85,7 +85,7 @@ class Endpoint:
         if parts.username or parts.password:
             raise EndpointError("a URL with a user or a password; give a secret with --header")
         if parts.fragment:
-            raise EndpointError(f"{self.url}: a URL for a server has no part behind #")
+            raise EndpointError(f"{self.url}: a URL for a server has no part after #")
 
     def on(self, port: int) -> "Endpoint":
         """Return the endpoint with a port filled in."""

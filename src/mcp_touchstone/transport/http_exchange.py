@@ -108,7 +108,7 @@ class HttpResponse:
         return self._rest is not None and self._socket is not None
 
     def taken(self) -> tuple[socket.socket, bytes]:
-        """Hand over the open connection, and the bytes that came behind the response.
+        """Hand over the open connection, and the bytes that came after the response.
 
         Raises:
             ConnectionResetError: it is not open.

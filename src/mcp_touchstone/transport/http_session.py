@@ -102,7 +102,7 @@ class HttpSession:
         return kinds if opening else (*kinds, *self.named())
 
     def get(self, last: str | None = None) -> Headers:
-        """Return the headers of a GET that resumes a stream behind an event, or that listens."""
+        """Return the headers of a GET that resumes a stream after an event, or that listens."""
         resumes = () if last is None else (("Last-Event-ID", last),)
         return (("Accept", EVENTS), *self.named(), *resumes)
 

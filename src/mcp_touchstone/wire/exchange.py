@@ -26,7 +26,7 @@ class SentRequest:
         server: scheme, host and port, as in a URL.
         target: path and query.
         body: its bytes, secrets hidden.
-        variables: header with a secret of the user -> what a shell writes behind ``$`` for it.
+        variables: header with a secret of the user -> what a shell writes after ``$`` for it.
         started: whether we started the server, so that it is gone.
     """
 

@@ -27,7 +27,7 @@ def with_meta(**more: Any) -> Callable[[Json], Out]:
 
 
 def beside(*others: Json | bytes) -> Callable[[Json], Out]:
-    """Write other messages behind a message."""
+    """Write other messages after a message."""
     return lambda message: [message, *others]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
     import _signal as signal  # the module signal imports enum: 5 to 10 ms
 
-ARG_START = 45  # in /proc/self/stat, counted from behind the name; see proc(5)
+ARG_START = 45  # in /proc/self/stat, counted from after the name; see proc(5)
 
 
 def inside(words: list[str]) -> "NoReturn":
