@@ -9,6 +9,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -42,13 +43,12 @@ _BEGINS: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
 """Before a token: no letter, unless it is the escape of a line feed."""
 _TAIL: Final = r"([\w.+/=~-]{12,})"
 _LETTERS: Final = re.compile(r"[A-Za-z]{16}")
-_BEGINNINGS: Final = [
-    (text, re.compile(_BEGINS + re.escape(text) + _TAIL))
-    for text in chain(*_VALUES["prefixes"].values())
-]
-_FORMS: Final[list[tuple[str, re.Pattern[str]]]] = [
-    (text, re.compile(form, re.DOTALL)) for text, form in _VALUES["forms"]
-]
+_BEGINNINGS: Final[Mapping[str, str]] = {
+    text: _BEGINS + re.escape(text) + _TAIL for text in chain(*_VALUES["prefixes"].values())
+}
+_FORMS: Final[Mapping[str, str]] = {form: text for text, form in _VALUES["forms"]}
+"""Form -> the text without which it is not looked for."""
+
 _RANDOM: Final = re.compile(r"[\w+=.~-]{24,}")
 _WORDLIKE: Final = re.compile(r"[\w+=~-]{16,}")
 _PLAIN: Final = re.compile(r"[A-Za-z]{1,19}(?:[-_. ,][A-Za-z]{1,19})*")
@@ -150,14 +150,20 @@ def _in_list(value: str, form: re.Pattern[str] = _PAIR, *, plain: bool = True) -
 
 def in_text(text: str) -> Iterator[str]:
     """Yield the secrets in a text that have the form of one."""
-    for text_before, form in _BEGINNINGS:
-        if text_before in text:
-            for found in form.finditer(text):
+    for beginning, form in _BEGINNINGS.items():
+        if beginning in text:
+            for found in _compiled(form).finditer(text):
                 if re.search("[0-9]", found[1]) or _LETTERS.match(found[1]):
                     yield found[0]
-    for hint, form in _FORMS:
+    for form, hint in _FORMS.items():
         if hint in text:
-            yield from (found[found.lastindex or 0] for found in form.finditer(text))
+            yield from (found[found.lastindex or 0] for found in _compiled(form).finditer(text))
+
+
+@cache
+def _compiled(form: str) -> re.Pattern[str]:
+    """Compile a form at its first use: most runs need few of the 150."""
+    return re.compile(form, re.DOTALL)
 
 
 def in_message(text: str) -> Iterator[str]:
