@@ -139,6 +139,8 @@ class Canned:
         self.answer(connection, self.requests[-1])
 
     def close(self) -> None:
+        with contextlib.suppress(OSError):  # wakes the thread; it would accept for the next socket
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for connection in self._open:
             with contextlib.suppress(OSError):

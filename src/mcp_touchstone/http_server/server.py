@@ -53,6 +53,7 @@ class BoundedServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
             self.socket.close()
             self.socket = listening
             self.server_address = listening.getsockname()
+        self.socket.setblocking(False)
         self.waiting = Waiting()
         self._free = threading.BoundedSemaphore(CONNECTIONS)
         self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
@@ -76,6 +77,12 @@ class BoundedServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def __exit__(self, *_error: object) -> None:
         self.stop()
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept a connection; never wait for one that was announced and has gone."""
+        request, address = super().get_request()
+        request.setblocking(True)
+        return request, address
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection in a thread, in place of a slow one if there are too many."""
