@@ -162,7 +162,7 @@ def in_text(text: str) -> Iterator[str]:
 
 @cache
 def _compiled(form: str) -> re.Pattern[str]:
-    """Compile a form at its first use: most runs need few of the 150."""
+    """Compile a form at its first use: most runs need few of them."""
     return re.compile(form, re.DOTALL)
 
 
