@@ -83,4 +83,4 @@ def gives_all_pages_the_same_scope(talk: Conversation) -> None:
                 actual=brief(scope),
                 at=reply,
             )
-    talk.judge.otherwise_unseen(clause, "no list with several pages has a cacheScope on its first page")
+    talk.judge.otherwise_unseen(clause, "no first page of several has a cacheScope")
