@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from mcp_touchstone.transport import family
-from mcp_touchstone.transport.family import children, listening
+from mcp_touchstone.transport.family import alive, children, everybody, listening
 from tests.conftest import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -81,3 +81,25 @@ def test_a_process_that_has_ended_has_no_children() -> None:
     ended.wait()
 
     assert children(ended.pid, recursive=True) == []
+
+
+LAST_ID = Path("/proc/sys/kernel/ns_last_pid")
+"""The id after which Linux looks for the next free one; only root may write it."""
+
+
+@pytest.mark.skipif(not os.access(LAST_ID, os.W_OK), reason="only root chooses the id of a process")
+def test_a_process_with_the_id_of_one_that_has_ended_is_alive() -> None:
+    for _ in range(100):  # another process may take the id first
+        with subprocess.Popen(["sleep", "0"]) as first:
+            everybody()
+        LAST_ID.write_text(str(first.pid - 1))
+        with subprocess.Popen(["sleep", "60"]) as second:
+            found = [process for process in everybody() if process.pid == second.pid]
+            states = [alive(process) for process in found]
+            second.kill()
+        if second.pid == first.pid:
+            break
+    else:
+        pytest.skip("other processes took each id")
+
+    assert states == [True]

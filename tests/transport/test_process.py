@@ -410,7 +410,9 @@ def test_zombies_are_not_counted_as_orphans(start: Start) -> None:
 DAEMON = """
 if os.fork() == 0:
     os.setsid()
+    parent = os.getpid()
     if os.fork(): os._exit(0)
+    while os.getppid() == parent: time.sleep(0.001)  # until then it is a descendant of the server
     os.write(1, b'%d\\n' % os.getpid())
     {closing}
     time.sleep(600)

@@ -194,11 +194,17 @@ def _path_of(process: psutil.Process) -> str:
 
 
 def everybody() -> list[psutil.Process]:
-    """Return all processes; empty if the system does not provide them (no /proc)."""
-    try:
-        return list(psutil.process_iter())
-    except (psutil.Error, OSError, IndexError):
-        return []
+    """Return all processes; empty if the system does not provide them (no /proc).
+
+    ``psutil.process_iter`` would return the processes of an earlier call by their ids. An id that
+    another process has by now would be one that has ended.
+    """
+    found = []
+    with contextlib.suppress(psutil.Error, OSError, IndexError):
+        for pid in psutil.pids():
+            with contextlib.suppress(psutil.Error):  # it has ended since
+                found.append(psutil.Process(pid))
+    return found
 
 
 def naming(word: str) -> list[psutil.Process]:
