@@ -26,3 +26,24 @@ def test_only_an_interpreter_without_a_path_may_be_another_one(program: str, hin
     words = "ModuleNotFoundError: No module named 'notes'"
 
     assert bool(hint(Run(replace(SERVER, command=(program, "a.py"), stderr=words)))) is hinted
+
+
+READ_ONLY = "EROFS: Read-only file system"
+NOT_CACHED = "npm error code ENOTCACHED"
+
+
+@cases(
+    ("", READ_ONLY, ""),
+    ("unshare", READ_ONLY, "write below {root} only"),
+    ("bwrap", READ_ONLY, "write below {root} only"),
+    ("bwrap", f"{READ_ONLY}: /home/a/.cache", "caches are read-only"),
+    ("unshare", f"{READ_ONLY}: /home/a/.cache", "write below {root} only"),
+    ("", NOT_CACHED, ""),
+    ("unshare", NOT_CACHED, "there is no network"),
+    ("unshare", "out of memory", ""),
+)
+def test_advice_about_a_sandbox_is_given_in_one_only(sandbox: str, words: str, said: str) -> None:
+    found = hint(Run(replace(SERVER, sandbox=sandbox, stderr=words)))
+
+    assert len(found) == bool(said)
+    assert said in "".join(found)
