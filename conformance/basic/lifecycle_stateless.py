@@ -9,7 +9,6 @@ from mcp_touchstone.suite import (
     Example,
     Place,
     Reply,
-    list_methods,
     outcome,
     scenario,
     willing,
@@ -90,7 +89,7 @@ def _varies_by_itself(talk: Conversation, method: str, first: Reply, later: Repl
 @scenario("lifecycle-stateless-multiplexing")
 def serves_interleaved_clients_separately(talk: Conversation) -> None:
     """Twelve requests of different clients, sent back to back, each get their own answer."""
-    methods = [talk.wire.ping_method, *list_methods(talk.spoken.capabilities).values()]
+    methods = [talk.wire.ping_method, *talk.spoken.declared_list_methods]
     alone = {method: talk.wire.request(method) for method in methods}
     asked = []
     for turn in range(12):

@@ -13,7 +13,6 @@ from mcp_touchstone.suite import (
     Say,
     brief,
     drawn,
-    list_methods,
     outcome,
     same_outcome,
     scenario,
@@ -32,7 +31,7 @@ DOZEN = 12
 @scenario(SURVIVED, SAME, drawn=True)
 def keeps_answers_apart(talk: Conversation) -> None:
     """Requests sent without waiting get the same answers as one by one."""
-    methods = [talk.wire.ping_method, UNKNOWN, *list_methods(talk.spoken.capabilities).values()]
+    methods = [talk.wire.ping_method, UNKNOWN, *talk.spoken.declared_list_methods]
     alone = {method: talk.wire.request(method, required=False) for method in methods}
     steady = {m: r for m, r in alone.items() if _agrees(talk, m, r)}
 

@@ -17,7 +17,6 @@ from mcp_touchstone.suite import (
     base64_fault,
     brief,
     each,
-    list_methods,
     object_in,
     scenario,
     shapes,
@@ -62,7 +61,7 @@ def _uses(talk: Conversation) -> Iterator[Request]:
     """Yield one harmless request for each method of a declared capability."""
     spoken = talk.spoken
     if not talk.modern:
-        yield from (Request(method) for method in list_methods(spoken.capabilities).values())
+        yield from (Request(method) for method in spoken.declared_list_methods)
         if spoken.declares("logging"):
             yield Request("logging/setLevel", {"level": "info"})
         for item in spoken.named("resources", "uri")[: spoken.flag("resources", "subscribe")]:
@@ -83,7 +82,7 @@ def _uses(talk: Conversation) -> Iterator[Request]:
 def lists_without_params(talk: Conversation) -> None:
     """A list request is served without params, as with empty params."""
     clause = "server-list-requests-accept-no-params"
-    methods = list(list_methods(talk.spoken.capabilities).values())
+    methods = [*talk.spoken.declared_list_methods]
     if "resources/list" in methods:
         methods.append("resources/templates/list")
     for method in methods:

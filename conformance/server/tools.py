@@ -16,7 +16,6 @@ from mcp_touchstone.suite import (
     brief,
     dialect_of,
     each,
-    list_methods,
     listings,
     scenario,
     shapes,
@@ -150,7 +149,7 @@ def lists_the_same_tools_on_every_connection(talk: Conversation) -> None:
 
 
 def _list_others(talk: Conversation) -> None:
-    for method in list_methods(talk.spoken.capabilities).values():
+    for method in talk.spoken.declared_list_methods:
         talk.wire.request(method)
 
 

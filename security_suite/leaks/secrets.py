@@ -29,7 +29,6 @@ from mcp_touchstone.security.suite import (
     candidates,
     is_read_only,
     lexical,
-    list_methods,
     now,
     required,
     shown,
@@ -156,7 +155,7 @@ class Leaks:
         for tool in self._safe():
             for made in [*candidates(tool.get("inputSchema"), places)[:1], {"path": 1}, {}]:
                 self._call(tool["name"], made)
-        for method in (*list_methods(session.spoken.capabilities).values(), "no/such/method"):
+        for method in (*session.spoken.declared_list_methods, "no/such/method"):
             wire.request(method, {"cursor": "no such cursor"}, required=False)
         wire.request("tools/call", {"name": NOBODY, "arguments": {}}, required=False)
         return len(wire.transcript) - before

@@ -22,6 +22,9 @@ from mcp_touchstone.wire.reply import Reply
 if TYPE_CHECKING:
     from mcp_touchstone.bindings.binding import Bindings
 
+LISTED: Final = ("tools", "resources", "prompts")
+"""Features with a list, as capabilities name them."""
+
 LISTS: Final = {
     "tools": ("tools/list", "tools"),
     "resources": ("resources/list", "resources"),
@@ -218,6 +221,11 @@ class Spoken:
     def extensions(self) -> dict[str, Any]:
         """The extensions the server advertises; empty if there are none."""
         return object_in(self.capabilities, "extensions")
+
+    @property
+    def declared_list_methods(self) -> list[str]:
+        """List methods of the declared features."""
+        return [f"{feature}/list" for feature in LISTED if feature in self.capabilities]
 
     @property
     def list_methods(self) -> list[str]:

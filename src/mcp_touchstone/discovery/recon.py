@@ -27,6 +27,7 @@ from mcp_touchstone.connection.answers import METHOD_NOT_FOUND
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.no_answer import in_words
 from mcp_touchstone.connection.server_profile import (
+    LISTED,
     LISTS,
     Diagnosis,
     Discovered,
@@ -38,7 +39,6 @@ from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.framing import object_in, value_in
 from mcp_touchstone.wire.http_headers import SESSION
-from mcp_touchstone.wire.matchers import list_methods
 from mcp_touchstone.wire.near_miss import Slip
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry, Source
@@ -409,12 +409,14 @@ def _note_undiscovered(profile: _Draft, revision: str, connection: Connection) -
     """
     opening = profile.refused[revision]
     served: dict[str, Any] = {}
-    for method in list_methods(dict.fromkeys(LISTS)).values() if opening.is_error else ():
-        reply = connection.request(method, seconds=connection.pace.silence, required=False)
+    for feature in LISTED if opening.is_error else ():
+        reply = connection.request(
+            f"{feature}/list", seconds=connection.pace.silence, required=False
+        )
         if not reply.answered or (reply.result is not None and "resultType" not in reply.result):
             return
         if reply.result is not None:
-            served[method.partition("/")[0]] = {}
+            served[feature] = {}
     if served:
         profile.spoken[revision] = Spoken(opening, served=served)
         connection.substitute = profile.spoken[revision].substitute

@@ -13,7 +13,6 @@ from mcp_touchstone.connection.server_profile import Example, ServerProfile, Spo
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.transport.process import Ending
 from mcp_touchstone.wire.exchange import Exchange as HttpExchange
-from mcp_touchstone.wire.matchers import list_methods
 from mcp_touchstone.wire.reply import Reply
 
 
@@ -214,7 +213,7 @@ class Examples:
         annotated read-only that need no arguments.
         """
         wire, spoken = self._server.wire, self.spoken
-        for method in list_methods(spoken.capabilities).values():
+        for method in spoken.declared_list_methods:
             wire.request(method)
         for resource in spoken.lists.get("resources", [])[:1]:
             if isinstance(resource, dict) and isinstance(resource.get("uri"), str):

@@ -82,7 +82,6 @@ from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.framing import brief, encode, id_key
 from mcp_touchstone.wire.http_headers import SESSION, VERSION
 from mcp_touchstone.wire.lifecycle import Role
-from mcp_touchstone.wire.matchers import list_methods
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
@@ -180,7 +179,6 @@ __all__ = [
     "killed",
     "lexical",
     "line_payloads",
-    "list_methods",
     "now",
     "payload",
     "put",

@@ -180,12 +180,3 @@ def base64_fault(text: str) -> tuple[str, bool]:
     except (binascii.Error, ValueError):
         return "no base64", False
     return f"base64 with {' and '.join(slips)}" if slips else "", True
-
-
-def list_methods(capabilities: Mapping[str, Any]) -> dict[str, str]:
-    """Return feature -> list method for the declared features that have one."""
-    return {
-        feature: f"{feature}/list"
-        for feature in ("tools", "resources", "prompts")
-        if feature in capabilities
-    }
