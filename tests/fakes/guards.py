@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from tests.fakes.server import STRING, Guard, Refused, fakes, has, takes
+from tests.fakes.server import LONGEST, STRING, Guard, Refused, fakes, has, takes
 
 DOTDOT = "traversal-dotdot"
 ABSOLUTE = "traversal-absolute"
@@ -164,7 +164,7 @@ class DiesOfLongNames(Guard, trips={NAMES}):
     """Exits at a long path."""
 
     def place(self, text: str, *, writing: bool) -> str:
-        if len(text) > 4096:
+        if len(text) > LONGEST:
             os._exit(3)
         return self.strictly(text)
 

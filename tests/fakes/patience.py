@@ -3,9 +3,7 @@
 from typing import Any
 
 from tests.fakes.promises import Denies
-from tests.fakes.server import Refused
-
-LONGEST = 4096
+from tests.fakes.server import LONGEST, Refused
 
 
 class RefusesLongPaths(Denies, families=("traversal", "deny", "injection", "lines", "load")):
