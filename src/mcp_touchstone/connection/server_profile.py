@@ -22,8 +22,8 @@ from mcp_touchstone.wire.reply import Reply
 if TYPE_CHECKING:
     from mcp_touchstone.bindings.binding import Bindings
 
-LISTED: Final = ("tools", "resources", "prompts")
-"""Features with a list, as capabilities name them."""
+CAPABILITIES_WITH_LISTS: Final = ("tools", "resources", "prompts")
+"""Capabilities whose feature has a list, called as the capability."""
 
 LISTS: Final = {
     "tools": ("tools/list", "tools"),
@@ -225,7 +225,9 @@ class Spoken:
     @property
     def declared_list_methods(self) -> list[str]:
         """List methods of the declared features."""
-        return [f"{feature}/list" for feature in LISTED if feature in self.capabilities]
+        return [
+            f"{feature}/list" for feature in CAPABILITIES_WITH_LISTS if feature in self.capabilities
+        ]
 
     @property
     def list_methods(self) -> list[str]:

@@ -27,7 +27,7 @@ from mcp_touchstone.connection.answers import METHOD_NOT_FOUND
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.no_answer import in_words
 from mcp_touchstone.connection.server_profile import (
-    LISTED,
+    CAPABILITIES_WITH_LISTS,
     LISTS,
     Diagnosis,
     Discovered,
@@ -409,7 +409,7 @@ def _note_undiscovered(profile: _Draft, revision: str, connection: Connection) -
     """
     opening = profile.refused[revision]
     served: dict[str, Any] = {}
-    for feature in LISTED if opening.is_error else ():
+    for feature in CAPABILITIES_WITH_LISTS if opening.is_error else ():
         reply = connection.request(
             f"{feature}/list", seconds=connection.pace.silence, required=False
         )
