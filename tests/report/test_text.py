@@ -42,7 +42,9 @@ NOT_CACHED = "npm error code ENOTCACHED"
     ("unshare", NOT_CACHED, "there is no network"),
     ("unshare", "out of memory", ""),
 )
-def test_advice_about_a_sandbox_is_given_in_one_only(sandbox: str, words: str, said: str) -> None:
+def test_advice_about_a_sandbox_is_given_only_in_a_sandbox(
+    sandbox: str, words: str, said: str
+) -> None:
     found = hint(Run(replace(SERVER, sandbox=sandbox, stderr=words)))
 
     assert len(found) == bool(said)
