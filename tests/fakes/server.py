@@ -84,7 +84,7 @@ class Guard:
     def strictly(self, text: str) -> str:
         """Resolve a path like the kernel, and refuse a result outside the root."""
         path = os.path.join(self.root, text)
-        if len(path) >= LONGEST:  # realpath would take seconds for ten thousand parts
+        if len(path) >= LONGEST:  # realpath is slow with ten thousand parts
             raise Refused("the path is too long")
         real = os.path.realpath(path)
         if real != self.root and not real.startswith(self.root + os.sep):
