@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_touchstone.bindings.binding import Bindings
 
 CAPABILITIES_WITH_LISTS: Final = ("tools", "resources", "prompts")
-"""Capabilities whose feature has a list, called as the capability."""
+"""Capabilities with a list method, ``CAPABILITY/list``."""
 
 LISTS: Final = {
     "tools": ("tools/list", "tools"),
